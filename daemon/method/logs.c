@@ -83,9 +83,12 @@ static enum volt_poll refuse_unreadable(struct call *call, const struct job_key 
 static enum volt_poll refuse(struct call *call, const struct job_key *id, unsigned stream,
                              int error)
 {
-    const char *why = error == -ENODATA
-                          ? "the job has not started, or its output goes elsewhere"
-                          : "it is an array: name an element of it, ID_INDEX";
+    const char *why =
+        error == -ENODATA ? "the job has not started, or its output goes elsewhere"
+        : error == -EIDRM
+            ? "it has gone with the job, of which only the end is known: "
+              "KeepHistoryJobs= and KeepHistorySec= say how long that is kept"
+            : "it is an array: name an element of it, ID_INDEX";
 
     if (error == -ENOENT)
         return no_such_job(call, "org.voltd.logs.NoSuchJob", id);
@@ -93,7 +96,7 @@ static enum volt_poll refuse(struct call *call, const struct job_key *id, unsign
         return call_abort(call);
     if (error == -ESTALE)
         return refuse_gone(call, id, stream);
-    if (error != -ENODATA && error != -EISDIR)
+    if (error != -ENODATA && error != -EISDIR && error != -EIDRM)
         return refuse_unreadable(call, id, -error);
     return call_error(
         call, "org.voltd.logs.NoOutput",

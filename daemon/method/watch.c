@@ -25,6 +25,7 @@
 #include "daemon/method/params.h"
 #include <errno.h>
 
+#define GLOB_SHORT       32 /* bytes */
 #define EVENTS_PER_REPLY 256
 #define JOBS_PER_REPLY   500
 #define EVENT_TEXT       256 /* bytes that one mostly takes at most in a reply */
@@ -232,8 +233,36 @@ static size_t events_of_turn(const struct call *call)
     return n < EVENTS_PER_REPLY ? n : EVENTS_PER_REPLY;
 }
 
+struct telling {
+    struct call *call;
+    struct watch *w;
+    const struct job_news *events;
+    size_t n;
+    int r;
+};
+
+static void tell_aside(void *arg)
+{
+    struct telling *t = arg;
+
+    t->r = tell_wanted(t->call, t->w, t->events, t->n);
+}
+
+/* A long pattern takes up to a quarter of a millisecond for each job: no worker does
+ * that. */
+static int tell_some(struct volt_cx *cx, struct telling *t)
+{
+    const char *glob = t->w->in.filter.name_glob;
+
+    if (t->n > 0 && glob && strlen(glob) > GLOB_SHORT)
+        volt_block_in_place(cx, tell_aside, t);
+    else
+        tell_aside(t);
+    return t->r;
+}
+
 /* Reads on in the log and tells what the filter wants. 1: there was something to read. */
-static int tell_events(struct call *call, struct watch *w)
+static int tell_events(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     struct event_log *log = query_log(call_service(call)->core);
     struct job_news events[EVENTS_PER_REPLY];
@@ -247,7 +276,7 @@ static int tell_events(struct call *call, struct watch *w)
     w->lagged += lost;
     if (n == 0 && w->lagged == 0)
         return w->cursor != before;
-    r = tell_wanted(call, w, events, n);
+    r = tell_some(cx, &(struct telling){.call = call, .w = w, .events = events, .n = n});
     return r == 0 ? w->cursor != before : r;
 }
 
@@ -313,7 +342,7 @@ static int advance(struct volt_cx *cx, struct call *call, struct watch *w)
         return tell_page(cx, call, w) < 0 ? -ENOMEM : 1;
     if (w->slow)
         skip_backlog(call, w);
-    r = tell_events(call, w);
+    r = tell_events(cx, call, w);
     if (r != 0)
         return r;
     if (subscriber_arm(&w->subscriber))

@@ -317,6 +317,8 @@ int query_open_output(struct volt_cx *cx, struct core *core, const struct asker 
         r = query_look(cx, core, asker, id, index, &v);
         if (r < 0)
             return r;
+        if (v.forgotten)
+            return -EIDRM; /* such a view holds nothing */
         ended = v.status.state == JOB_DONE;
         r = open_aside(cx, core, &v, stream);
         bool nothing = r == -ENODATA && printed_nothing(&v, stream);

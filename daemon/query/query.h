@@ -122,7 +122,8 @@ bool query_durable(const struct core *core);
 
 /* Opens a job's output read-only after the owner check. Returns a new fd; -ENOENT no such
  * job; -EISDIR an array, whose elements have output; -ENODATA the job has no output file
- * (not started, null, path); -ESTALE it had a file, which somebody has removed or
+ * (not started, null, path); -EIDRM its output has gone with it, and its end
+ * alone is known; -ESTALE it had a file, which somebody has removed or
  * replaced; -EBADMSG the store is damaged. */
 int query_open_output(struct volt_cx *cx, struct core *core, const struct asker *asker,
                       uint64_t id, int64_t index, enum job_stream stream);

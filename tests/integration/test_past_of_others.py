@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from conftest import needs_root, until
-from protocol import JOBS
+from protocol import JOBS, LOGS
 from users import connect_as, open_to_all
 
 pytestmark = needs_root
@@ -117,6 +117,8 @@ def test_the_same_submission_never_runs_twice(users):
             assert error_of(two, "Get", id=first["id"]) == JOBS + "NoSuchJob"
             assert error_of(two, "Forget", filter={"ids": [first["id"]]}) == JOBS + "NoSuchJob"
             assert first["id"] not in known(one)
+            refused = one.call(LOGS + "Read", {"id": first["id"]})
+            assert refused["error"] == LOGS + "NoOutput" and "only the end is known" in refused["parameters"]["reason"]
             other = submit(two, kind="noop", key="nightly")
             ended(two, other["id"])
             two.ok(JOBS + "Forget", {})

@@ -136,3 +136,17 @@ def test_the_snapshot_has_specs_where_they_are_asked_for(private):
         assert all("env" not in s for s in snapshot(spec_fields=["shell"]))
         assert [s["env"] for s in snapshot(with_spec=True)] == [{"A": "b"}] * 3
         v.ok(JOBS + "Cancel", {"filter": {}})
+
+
+@pytest.mark.parametrize("pattern", ["b[!a]*", "b[!a]*" + "*" * 40])
+def test_events_of_names_that_match(private, pattern):
+    """Also where the pattern is so long that no worker compares."""
+    private.start()
+    with private.connect() as v, private.connect() as w:
+        w.send(JOBS + "Watch", {"filter": {"name_glob": pattern}}, more=True)
+        assert w.recv()["parameters"]["jobs"] == []
+        idents = [submit(v, {"kind": "noop", "name": name}) for name in ("big", "small", "bag", "b", "bigger")]
+        told = []
+        while idents[-1] not in told:
+            told += [e["id"] for e in w.recv()["parameters"].get("events", [])]
+        assert set(told) == {idents[0], idents[-1]}
