@@ -25,9 +25,8 @@ void task_wake_joiner(void *joiner)
         join_set_ended(joiner);
         return;
     }
-    if (task_notify(joiner))
+    if (task_notify_unref(joiner))
         sched_submit(joiner);
-    task_unref(joiner);
 }
 
 static bool ended(const struct volt_join *join)
@@ -104,11 +103,18 @@ void volt_join_fini(struct volt_join *join)
 {
     struct volt_task *t = join->task;
     void *joiner;
+    bool output;
 
     if (!t)
         return;
     join->task = NULL;
-    bool output = task_join_leave(t, &joiner);
+    if (task_join_is_last(t, &output)) {
+        if (output && t->type->drop_output)
+            t->type->drop_output(task_state(t));
+        task_free(t);
+        return;
+    }
+    output = task_join_leave(t, &joiner);
     joiner_left(joiner, join);
     if (output && t->type->drop_output)
         t->type->drop_output(task_state(t));

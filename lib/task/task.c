@@ -61,6 +61,28 @@ void task_unref(struct volt_task *t)
         task_free(t);
 }
 
+bool task_notify_unref(struct volt_task *t)
+{
+    uint64_t s = vat_u64_load(&t->state, VAT_RLX);
+
+    while (
+        !vat_u64_cas(&t->state, &s, (s | TASK_NOTIFIED) - TASK_REF_ONE, VAT_AR, VAT_RLX))
+        ;
+    if (!(s & (TASK_RUNNING | TASK_NOTIFIED | TASK_COMPLETE)))
+        return true; /* the token keeps it alive */
+    if (TASK_REFS(s) == 1)
+        task_free(t);
+    return false;
+}
+
+bool task_join_is_last(struct volt_task *t, bool *ret_output)
+{
+    uint64_t s = vat_u64_load(&t->state, VAT_ACQ);
+
+    *ret_output = !(s & TASK_DROPPED);
+    return (s & TASK_COMPLETE) && TASK_REFS(s) == 1;
+}
+
 bool task_join_store(struct volt_task *t, void *joiner)
 {
     uint64_t s = vat_u64_load(&t->state, VAT_ACQ);

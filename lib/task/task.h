@@ -238,6 +238,13 @@ void task_unref(struct volt_task *t);
  * never spawned. */
 void task_free(struct volt_task *t);
 
+/* task_notify() and task_unref() in one; the caller's reference is gone. */
+bool task_notify_unref(struct volt_task *t) __attribute__((warn_unused_result));
+
+/* Holder of the join handle only. True: the task has ended, and nobody else refers to it:
+ * the caller drops the output, if there is one, and frees the task. */
+bool task_join_is_last(struct volt_task *t, bool *ret_output)
+    __attribute__((warn_unused_result));
 /* Holder of the join handle only. Stores the joiner, whose reference it takes. False: the
  * task has ended, the reference is still the caller's. */
 bool task_join_store(struct volt_task *t, void *joiner)
