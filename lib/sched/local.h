@@ -108,6 +108,7 @@ static inline struct volt_task *worker_take_child(struct worker *w)
     if (w->lifo_polls >= LIFO_CAP && !ring_empty(&w->ring))
         return NULL;
     t = forks_take(&w->forks);
+    w->has_children = t != NULL;
     if (!t)
         return NULL;
     w->lifo_polls++;
@@ -127,7 +128,7 @@ static inline struct volt_task *worker_local(struct worker *w)
             counter_add(&w->count.lifo_hits, 1);
             return t;
         }
-    } else if (forks_visible(&w->forks)) {
+    } else if (w->has_children) {
         t = worker_take_child(w);
         if (t)
             return t;

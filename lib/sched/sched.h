@@ -80,6 +80,7 @@ struct worker {
     uint8_t apart;      /* enum worker_apart; 0: polls its own tasks, one after another */
     bool backlog;       /* from outside, at the last glance */
     bool slot_is_child; /* local.h */
+    bool has_children;  /* on the forks, outside of polls; or they are stolen */
     uint32_t children;  /* of the poll that goes on, laid on the forks; more: too many */
     uint32_t tick_left, segment_polls, global_left; /* counts of polls, as quick */
     uint64_t ticks;                                 /* clock_ticks() at clock */

@@ -163,6 +163,7 @@ void worker_push_child(struct worker *w, struct volt_task *t)
         worker_push(w, t);
         return;
     }
+    w->has_children = true;
     if (w->children++ == 0)
         w->cx->awaits = false;
     worker_announce_one(w, type);

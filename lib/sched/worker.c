@@ -113,7 +113,7 @@ static void maintain(struct worker *w)
     worker_poll_events(w, w->clock);
     w->tick_left = VOLT_BUDGET_PER_TICK;
     w->last_maintenance = w->clock;
-    if (forks_visible(&w->forks) && w->clock - w->last_oldest >= OLDEST_NS) {
+    if (w->has_children && w->clock - w->last_oldest >= OLDEST_NS) {
         worker_flush_oldest(w);
         w->last_oldest = w->clock;
     }
