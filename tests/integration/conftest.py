@@ -374,8 +374,9 @@ class Daemon:
         if self.process.poll() is None:
             if "rescues" in LATE and (n := self.rescues()) != 0:
                 return f"{n} rescues by sentinels"
-            asked = self.ctl("shutdown", "--cancel")
-            if asked.code != 0:
+            if self.mode == "--system" and os.getuid() != 0:  # root alone may ask it
+                self.process.terminate()
+            elif (asked := self.ctl("shutdown", "--cancel")).code != 0:
                 return f"voltctl shutdown: {asked}"
         code = self.process.wait(LIMIT)
         self.process = None
