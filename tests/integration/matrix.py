@@ -9,14 +9,13 @@ For the tests of a voltd that they start themselves (test_matrix.py), and of tha
 (tests/systemd/guest)."""
 
 import collections
-import contextlib
 import json
-import os
 import re
 import socket
 import time
 
 from protocol import CONTROL, INTERFACES, JOBS, LOCKS, LOGS, QUEUES, SERVICE
+from users import as_user
 
 RELATIONS = ("owner", "other", "admin", "root")
 NO_JOB = "77777777"
@@ -68,28 +67,10 @@ STREAMS = {JOBS + "Watch", JOBS + "Wait", CONTROL + "WatchStats"}
 At = collections.namedtuple("At", "job user")  # what is asked about
 
 
-@contextlib.contextmanager
-def acting_as(uid, gid, groups):
-    """The ids that a socket tells its other end, and by which the kernel lets one in."""
-    if uid == 0:
-        yield
-        return
-    own = os.getgroups()
-    os.setgroups(groups)
-    os.setegid(gid)
-    os.seteuid(uid)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-        os.setegid(0)
-        os.setgroups(own)
-
-
 def call_as(path, ids, method, parameters, **header):
     """The first reply to a call of somebody: ids are (uid, gid, groups)."""
     with socket.socket(socket.AF_UNIX) as s:
-        with acting_as(*ids):
+        with as_user(*ids):
             s.connect(str(path))
         s.sendall(json.dumps({"method": method, "parameters": parameters, **header}).encode() + b"\0")
         data = b""

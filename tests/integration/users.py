@@ -5,15 +5,22 @@ import os
 
 
 @contextlib.contextmanager
-def as_user(uid):
-    """What connects meanwhile is this user's."""
-    os.setegid(uid)
+def as_user(uid, gid=None, groups=()):
+    """What connects meanwhile is this user's: the ids that a socket tells its other end, and by which
+    the kernel lets one in. gid: the user's own, as many as uid, if not given."""
+    if uid == 0:
+        yield
+        return
+    own = os.getgroups()
+    os.setgroups(groups)
+    os.setegid(uid if gid is None else gid)
     os.seteuid(uid)
     try:
         yield
     finally:
         os.seteuid(0)
         os.setegid(0)
+        os.setgroups(own)
 
 
 def connect_as(daemon, uid, control=False):
