@@ -19,7 +19,7 @@ static bool needs_task(const struct job *job, int64_t item)
     return job->status.state != JOB_DONE && !job_waits_bare(job);
 }
 
-/* What an earlier voltd began, or an element of it between two attempts. */
+/* Adopts what an earlier voltd began, or an element that backs off. */
 static void adopt(struct core *core, struct work *w)
 {
     const struct job_status *st = jobs_status(w->job, w->offset);
@@ -63,6 +63,6 @@ int job_act(struct tx *tx, struct job *job, int64_t item)
         return attach(tx, job, item);
     jobs_wake(w ? w : job->live, tx);
     if (!job->tasks)
-        job_retire(tx, job); /* if it has ended */
+        job_retire(tx, job); /* does nothing unless the job has ended */
     return 0;
 }

@@ -1,20 +1,19 @@
-/* What a job is to have by its state.
+/* Brings jobs to what their states need.
  *
- * job_act() looks at the state and at what the job has, never at what has happened, and
- * makes what is missing: called twice, it does nothing the second time. Whatever changes
- * a job from outside its task ends with it: submission, a cancel, and recovery, once for
- * each job.
+ * job_act() reads the state and what the job has, and makes what is missing. Events play
+ * no part, so a second call does nothing. Every change of a job from outside its task
+ * ends with this call: submission, cancel, and recovery (once for each job).
  *
- *   state                              what it has
- *   queued, takes a slot               it waits, in the line or on a condition; no task
- *   queued otherwise                   a task; it waits if it has a condition
- *   starting, running, stopping        a task; one that is made here adopts what an
- *                                      earlier voltd began: kinds.h
- *   done                               no place in the line; once its tasks have gone it
- *                                      is among the ended ones
+ *   state                              what the job has
+ *   queued, takes a slot               a waiter, in the line or on a condition; no task
+ *   queued otherwise                   a task; a waiter too if the job has a condition
+ *   starting, running, stopping        a task; a task made here adopts what an earlier
+ *                                      voltd began (kinds.h)
+ *   done                               no place in the line; once its tasks are freed, a
+ *                                      place in core.ended
  *
- * A task that waits is woken: it sees itself that it is to start, or to stop. What it
- * does to its process (signals, limits, the end) is in the table of its attempt:
+ * A waiting task is woken and finds out itself whether it must start or stop. The
+ * attempt's table says what the task does to its process (signals, limits, end):
  * job/attempt.h. */
 #ifndef VOLTD_CORE_ACT_H
 #define VOLTD_CORE_ACT_H
@@ -24,8 +23,9 @@
 struct job;
 struct tx;
 
-/* Lock held. Of a job or array (NO_OFFSET), or of an element with a status of its own. A
- * new task, one at most, is in tx->spawn. 0; -ENOMEM: it should have a task. */
+/* Lock held. Brings a job or array (NO_OFFSET), or an element with a status of its own,
+ * to what its state needs. Adds at most one new task to tx->spawn. Returns 0, or -ENOMEM:
+ * a task is needed and could not be made. */
 int job_act(struct tx *tx, struct job *job, int64_t item);
 
 #endif

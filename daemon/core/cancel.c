@@ -37,7 +37,7 @@ int core_cancel(struct tx *tx, struct job *job, int64_t item)
         return 0;
     if (!live && st.state != JOB_QUEUED && !jobs_is_process(job) &&
         phase_is_closed(tx->core))
-        return -ESHUTDOWN; /* what it owes has gone with its task */
+        return -ESHUTDOWN; /* its task, which would end it, went with the runtime */
     if (job->array && array_reserve(job->array, item) < 0)
         return -ENOMEM;
     int r = core_post(tx, job, item, &ev);

@@ -1,4 +1,4 @@
-/* Cancelling a job, an array or an element. Lock held. */
+/* Cancels a job, an array or an element. Lock held in all functions. */
 #ifndef VOLTD_CORE_CANCEL_H
 #define VOLTD_CORE_CANCEL_H
 
@@ -8,13 +8,19 @@
 struct job;
 struct tx;
 
-/* A job, an array as a whole (what of it has not started ends), or an element (`item`).
- * 0: it is asked to end, now or before; -EALREADY: it has ended; -ENOMEM, -ESHUTDOWN (its
- * task has gone with the runtime): nothing has happened. */
+/* Cancels a job, the elements of an array that have not started, or one element (`item`).
+ * Returns
+ *   0            the end is requested, now or by an earlier call
+ *   -EALREADY    the job has ended
+ *   -ENOMEM      nothing has happened
+ *   -ESHUTDOWN   nothing has happened: the task ended with the runtime */
 int core_cancel(struct tx *tx, struct job *job, int64_t item);
-/* Elements that have a status of their own, from *at on: at most so many, and until this
- * hold of the lock has appended `facts` facts, or two more. 0: there are no more;
- * -EAGAIN; -ENOMEM: that at *at is not cancelled. */
+/* Cancels elements that have a status of their own, from *at on. Stops after `looks`
+ * elements, or when this hold of the lock has appended `facts` facts (at most two more).
+ * Returns
+ *   0         no such elements are left
+ *   -EAGAIN   elements are left
+ *   -ENOMEM   the element at *at is not cancelled */
 int core_cancel_elements(struct tx *tx, struct job *job, int64_t *at, size_t looks,
                          size_t facts);
 

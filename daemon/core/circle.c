@@ -11,17 +11,17 @@
 #include "daemon/core/state.h"
 #include "daemon/core/unmet.h"
 
-#define TOLD 8 /* jobs of a circle */
+#define TOLD 8 /* jobs of a circle that the error names */
 #define ROOT UINT32_MAX
 
-/* A job that has been come by, in this order. */
+/* A job that the search has reached, in order of discovery. */
 struct place {
     uint64_t id;
-    uint32_t from; /* the place of one that waits for it; ROOT: the job that is edited */
+    uint32_t from; /* place of a job that waits for this one; ROOT: the edited job */
 };
 
 struct search {
-    uint64_t id; /* of that job */
+    uint64_t id; /* of the edited job */
     struct place *places;
     uint32_t n;
     struct idset seen;
@@ -30,7 +30,7 @@ struct search {
 
 static int append(struct search *s, uint64_t id, uint32_t from)
 {
-    if (!(s->n & (s->n + 1))) { /* there may be no room */
+    if (!(s->n & (s->n + 1))) { /* may be full: n is 2^k - 1 */
         struct place *grown =
             reallocarray(s->places, 2 * ((size_t)s->n + 1), sizeof(*s->places));
 
@@ -42,7 +42,7 @@ static int append(struct search *s, uint64_t id, uint32_t from)
     return 0;
 }
 
-/* How many jobs wait for each other from the root to this place. */
+/* Returns the number of jobs from the root to this place. */
 static size_t length(const struct search *s, uint32_t at)
 {
     size_t n = 0;
@@ -59,7 +59,7 @@ static uint64_t nth(const struct search *s, uint32_t last, size_t back)
     return s->places[last].id;
 }
 
-/* What is waited for behind that place is the job itself. */
+/* Refuses a circle: the job at `last` waits for the edited job. */
 static int refuse(const struct search *s, uint32_t last, struct volt_error *err)
 {
     char ids[TOLD * 24 + 8] = "";
@@ -75,7 +75,7 @@ static int refuse(const struct search *s, uint32_t last, struct volt_error *err)
                      (unsigned long long)s->id);
 }
 
-/* The job at that place waits for this one. */
+/* Follows an edge: the job at `from` waits for job `id`. */
 static int look(struct search *s, uint64_t id, uint32_t from, struct volt_error *err)
 {
     const uint64_t before = s->seen.count;

@@ -1,9 +1,9 @@
-/* Whether jobs would wait for each other.
+/* Finds jobs that would wait for each other.
  *
- * A submission names jobs that there are already, or that come before it in its batch: no
- * circle comes of that. An edit may name any job, also one that waits for the job that is
- * edited. So what the new antecedents wait for is looked at, through live jobs and the
- * edges that are unmet, breadth first: a met one does not hold anything up. Lock held. */
+ * A submission can name only jobs that exist, or that come before it in its batch, so it
+ * makes no circle. An edit may name any job, also one that waits for the edited job. The
+ * search therefore follows the new antecedents, breadth first, through live jobs and
+ * their unmet edges. Met edges delay nothing. Lock held. */
 #ifndef VOLTD_CORE_CIRCLE_H
 #define VOLTD_CORE_CIRCLE_H
 
@@ -13,11 +13,11 @@ struct core;
 struct job;
 struct job_spec;
 
-#define CIRCLE_LOOKS 4096 /* edges */
+#define CIRCLE_LOOKS 4096 /* edges, at most, in one search */
 
-/* The job is to wait by `after` of this spec. 0; -EINVAL, with the reason: a shortest
- * circle that this would make, or that more than CIRCLE_LOOKS edges would have to be
- * looked at; -ENOMEM. */
+/* Checks the `after` of an edited spec. Returns 0, -ENOMEM, or -EINVAL with the reason: a
+ * shortest circle that the edit would close, or a search of more than CIRCLE_LOOKS
+ * edges. */
 int circle_check(struct core *core, const struct job *job, const struct job_spec *spec,
                  struct volt_error *err);
 

@@ -28,7 +28,7 @@ static const struct resource_kind *kind_of(const struct job_claim *c)
     return &resource_rwlock;
 }
 
-/* Why a name cannot be had as it is claimed. */
+/* Says why a name cannot be claimed this way. */
 static int refuse(const struct core *core, uid_t uid, const struct job_claim *c, int r,
                   struct volt_error *err)
 {
@@ -58,9 +58,8 @@ static int refuse(const struct core *core, uid_t uid, const struct job_claim *c,
     return error_set(err, -EINVAL, "claims: %s cannot be had", c->name);
 }
 
-/* The name is there otherwise than when the job was taken: that counts, whatever it was.
- * If it is of another kind by now, the job has all of it for itself, which is never less
- * than it claims. */
+/* Takes the name as it is now, which differs from what the job made at submission. If its
+ * kind has changed, the job claims all of it, which is never less than it asked for. */
 static int get_as_it_is(struct core *core, uid_t uid, const struct job_claim *c,
                         struct claim *ret)
 {
@@ -86,7 +85,7 @@ static int get(struct core *core, uid_t uid, const struct job_claim *c, bool fre
                             .again = !fresh};
     const struct resource *there = named_find(core->parts.admit, uid, c->name);
 
-    if (there && named_is_declared(there)) /* its size was set by hand: that counts */
+    if (there && named_is_declared(there)) /* a size set by hand counts */
         ask.capacity = 0;
     ret->amount = c->mode >= JOB_CLAIM_PERMITS ? (uint32_t)c->permits : 1;
     ret->exclusive = c->mode == JOB_CLAIM_EXCLUSIVE;
@@ -94,7 +93,8 @@ static int get(struct core *core, uid_t uid, const struct job_claim *c, bool fre
     return r == -EEXIST && !fresh ? get_as_it_is(core, uid, c, ret) : r;
 }
 
-/* Whether the last of n claims is for all of what an earlier one is for. */
+/* Returns whether the last of n claims is covered by an earlier claim on all of the same
+ * resource. */
 static bool is_had(const struct claim *claims, size_t n, const struct job_claim *c)
 {
     const struct resource *r = claims[n - 1].resource;
@@ -106,7 +106,8 @@ static bool is_had(const struct claim *claims, size_t n, const struct job_claim 
     return i < n - 1 && kind != kind_of(c);
 }
 
-/* Together more permits than there are, or can be counted. */
+/* Refuses claims that ask for more permits together than there are, or than can be
+ * counted. */
 static int refuse_sum(const struct claim *claims, size_t n, struct volt_error *err)
 {
     for (size_t i = 0; i < n; i++) {
@@ -126,7 +127,7 @@ static int refuse_sum(const struct claim *claims, size_t n, struct volt_error *e
     return error_set(err, -EINVAL, "more permits are claimed than there can be");
 }
 
-/* What is claimed, for a user, by a waiter. */
+/* A waiter that claims, and what it claims for its user. */
 struct claimant {
     uid_t uid;
     struct waiter *waiter;
@@ -160,7 +161,7 @@ static int assign(struct core *core, const struct claimant *of, struct admission
         r = admission_assign(core->parts.admit, of->waiter, ask, of->rank);
     if (r == -ERANGE)
         r = refuse_sum(claims, n, err);
-    while (n > 0) /* its class has them by now */
+    while (n > 0) /* the waiter's class has references of its own */
         named_put(core->parts.admit, claims[--n].resource);
     return r;
 }
@@ -190,7 +191,7 @@ int claims_assign_one(struct core *core, const struct admission_ask *wants,
     return assign(core, &of, &ask, fresh, err);
 }
 
-/* --- sizes that are set by hand ----------------------------------------------------- */
+/* --- sizes set by hand -------------------------------------------------------------- */
 
 static int keep(struct tx *tx, uid_t uid, const char *name, uint64_t capacity,
                 struct store_commit *commit)
@@ -204,7 +205,7 @@ static int keep(struct tx *tx, uid_t uid, const char *name, uint64_t capacity,
     return store_append(tx->core->parts.store, &fact, 1, commit);
 }
 
-/* Returns it with one reference more; made if it is not there. */
+/* Returns the user's semaphore with one more reference; makes it if it does not exist. */
 static int get_semaphore(struct core *core, uid_t uid, const char *name,
                          uint64_t capacity, bool again, struct resource **ret)
 {
@@ -215,7 +216,7 @@ static int get_semaphore(struct core *core, uid_t uid, const char *name,
                             .again = again};
 
     if (named_find(core->parts.admit, uid, name))
-        ask.capacity = 0; /* whatever it has */
+        ask.capacity = 0; /* keep its size */
     return named_get(core->parts.admit, &ask, ret);
 }
 
@@ -271,7 +272,7 @@ bool claims_has(const struct job *job, const char *name)
     return false;
 }
 
-/* --- what is spent of rates --------------------------------------------------------- */
+/* --- tokens spent of rates ---------------------------------------------------------- */
 
 size_t claims_spent(const struct job *job, uint64_t now, struct store_fact *facts)
 {
@@ -306,7 +307,7 @@ void claims_keep_refund(struct tx *tx, const struct job *job, uint64_t now)
                        NULL); /* else a restart waits longer */
 }
 
-/* One of a name that is used anew has facts of its own. */
+/* Forgets a rate in the store, unless its name is used again and so has new facts. */
 static void forget_gone(struct tx *tx, struct resource *r)
 {
     struct core *core = tx->core;
@@ -318,7 +319,7 @@ static void forget_gone(struct tx *tx, struct resource *r)
         return;
     tx->kick = true;
     core_did(core, 0, 0, 1);
-    (void)store_append(core->parts.store, &fact, 1, NULL); /* otherwise after a restart */
+    (void)store_append(core->parts.store, &fact, 1, NULL); /* else after a restart */
 }
 
 int claims_forget_gone(struct tx *tx)
@@ -333,7 +334,8 @@ int claims_forget_gone(struct tx *tx)
     return named_gone(a) ? -EAGAIN : 0;
 }
 
-/* By a clock that was set back it may seem to take longer than it does from nothing. */
+/* Bounds the time until the rate is full: a clock set back could make it longer than from
+ * empty. */
 static int replay_rate(struct core *core, const struct store_loaded_resource *l,
                        uint64_t now)
 {

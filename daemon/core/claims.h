@@ -1,11 +1,11 @@
-/* What a job claims beside its slot: locks, semaphores and rates of its submitter
+/* Claims of jobs beside their slots: locks, semaphores and rates of the submitter
  * (admit/named.h). Lock held in all functions.
  *
- * The spec says how; admission has it from the time when the job is taken until nothing
- * of the job is left. A semaphore that is new has the capacity that the first claim on it
- * says, or one permit. What it had when the job was taken is kept with the spec: after a
- * restart the same jobs make the same semaphores. None of them is refused then: where
- * another job has made something else of a name meanwhile, that counts. */
+ * The spec names the claims. Admission has them from submission until no process of the
+ * job is left. A new semaphore gets the capacity that its first claim names, or one
+ * permit. That capacity is stored with the spec, so the same jobs make the same
+ * semaphores after a restart. A restart refuses no job: if another job has since made
+ * something else of the name, that one counts. */
 #ifndef VOLTD_CORE_CLAIMS_H
 #define VOLTD_CORE_CLAIMS_H
 
@@ -25,41 +25,45 @@ struct store_loaded_resource;
 struct tx;
 struct waiter;
 
-/* As admission_assign() of the job, with its claims. fresh: it is being submitted, and
- * its spec, which nothing else has seen, is told what its semaphores have. 0; -ENOMEM;
- * fresh only: -EINVAL, with the reason: it can never have them, or not as they are. */
+/* Does admission_assign() for the job, with its claims. fresh: the job is being
+ * submitted; the capacities of its semaphores are written into its spec, which no other
+ * thread has seen. Returns 0 or -ENOMEM; if fresh, also -EINVAL with the reason: the
+ * claims can never be granted, or not as they are written. */
 int claims_assign(struct core *core, struct job *job, struct admission_ask *ask,
                   uint64_t rank, bool fresh, struct volt_error *err);
 
-/* The same for one claim that is no job's, and needs no slot; what it wants beside that.
- * The claim is told what the semaphore has. */
+/* Does the same for one claim of a lease, which needs no slot; `wants` has its user and
+ * priority. Writes the capacity of the semaphore into the claim. */
 int claims_assign_one(struct core *core, const struct admission_ask *wants,
                       struct waiter *w, uint64_t rank, struct job_claim *claim,
                       bool fresh, struct volt_error *err);
 
-/* The user's semaphore has so many permits from now on, and stays, whether it is used or
- * not; one that is not there is made. What is taken beyond that is left. Its commit is
- * set up. *ret_made: nothing had the name. 0; -EEXIST: the name is in use as a lock;
- * -EDQUOT: names; what the store refuses it with, or -ENOMEM: nothing has changed. */
+/* Sets the permits of the user's semaphore, which then stays even if unused; makes it if
+ * the name is free. Permits in use are not taken away. Sets up the commit. *ret_made: the
+ * name was free. Nothing changes on errors:
+ *   -EEXIST   the name is in use as a lock
+ *   -EDQUOT   too many names
+ *   -ENOMEM, or another error of the store */
 int claims_resize(struct tx *tx, uid_t uid, const char *name, uint64_t capacity,
                   struct store_commit *commit, bool *ret_made);
-/* What was set, or spent of a rate, is forgotten: it goes. 0; -ENOENT: nothing was;
- * -EBUSY: a job claims it; as above. */
+/* Forgets a size that was set, or what was spent of a rate; an unused name is freed.
+ * Returns -ENOENT: nothing was set or spent; -EBUSY: a job claims it; or as
+ * claims_resize(). */
 int claims_reset(struct tx *tx, uid_t uid, const char *name, struct store_commit *commit);
-/* What an earlier voltd has kept of that, and of rates; now is of CLOCK_BOOTTIME. 0;
- * -ENOMEM. */
+/* Replays a stored semaphore or rate; now is of CLOCK_BOOTTIME. Returns 0 or -ENOMEM. */
 int claims_replay(struct core *core, const struct store_loaded_resource *l, uint64_t now);
 
-/* Whether the job claims the lock or semaphore of this name. */
+/* Returns whether the job claims the lock or semaphore of this name. */
 bool claims_has(const struct job *job, const char *name);
 
-/* With STARTING: what is spent by now, of CLOCK_BOOTTIME, of the rates that the job
- * claims. Returns how many facts, JOB_CLAIMS_MAX at most. */
+/* Fills in facts, for the group of STARTING: how full each rate that the job claims is at
+ * `now` (CLOCK_BOOTTIME). Returns their number, at most JOB_CLAIMS_MAX. */
 size_t claims_spent(const struct job *job, uint64_t now, struct store_fact *facts);
-/* Tokens went back to the rates that the job claims, as a start that the store knows was
- * none: it learns that. */
+/* Stores that tokens went back to the rates that the job claims, after a stored start
+ * that did not happen. */
 void claims_keep_refund(struct tx *tx, const struct job *job, uint64_t now);
-/* Rates that are full, and that nothing uses, are forgotten: some. -EAGAIN: more are. */
+/* Forgets rates that are full and unused, within CORE_FACTS. Returns -EAGAIN: more are
+ * left. */
 int claims_forget_gone(struct tx *tx);
 
 #endif

@@ -10,13 +10,13 @@
 #include "daemon/core/state.h"
 #include "daemon/job/retry.h"
 
-/* What takes nothing is no waiter without a condition. */
+/* Gives the job a place in admission, which a job that takes nothing lacks. */
 static int can_wait(struct core *core, struct job *job)
 {
     return job->waiter.state == WAITER_NONE ? waiting_assign_again(core, job) : 0;
 }
 
-/* It is starting, or has begun. */
+/* Returns whether the job is starting or has begun. */
 static bool has_started(const struct job *job)
 {
     if (job->array)
@@ -24,7 +24,8 @@ static bool has_started(const struct job *job)
     return job->status.attempt > 0;
 }
 
-/* What is starting may prove never to have begun, and wait again. */
+/* Returns whether `start_by` can still end the job. A starting job may prove not to have
+ * begun, and wait again. */
 static bool may_expire(const struct job *job)
 {
     return jobs_takes(job) ? !jobs_has_begun(job) : !has_started(job);
@@ -43,8 +44,8 @@ static int begin_waits(struct core *core, struct job *job, const struct job_spec
     return r;
 }
 
-/* A job that has started once begins its next attempt at once. What is starting may wait
- * again: it keeps the date by which it has to start. */
+/* Adds the conditions of time. A job that has started once begins its next attempt at
+ * once. A starting job may wait again, so it keeps its date to start by. */
 static int times_begin(struct core *core, struct job *job, struct job_spec *spec)
 {
     int r = has_started(job) ? 0 : begin_waits(core, job, spec);
@@ -65,7 +66,7 @@ static bool is_delay(const struct condition *c)
     return clock == CLOCK_OF_DELAYS;
 }
 
-/* The dates may have been set back meanwhile: then it does not become longer. */
+/* Returns the rest of the delay, at most all of it: the date may have been set back. */
 static uint64_t delay_left(const struct job_spec *spec, uint64_t submitted_usec)
 {
     const uint64_t now = jobs_now_usec(), at = submitted_usec + spec->delay_usec;
@@ -75,9 +76,9 @@ static uint64_t delay_left(const struct job_spec *spec, uint64_t submitted_usec)
     return at - now < spec->delay_usec ? at - now : spec->delay_usec;
 }
 
-/* A delay goes on by a clock that nobody sets; what of it has passed before a restart is
- * told by the dates. Times count only now: what is due in a job that is not in the table
- * would have no id. */
+/* Makes the times count. A delay runs by a clock that cannot be set; what passed before a
+ * restart is computed from dates. Not done earlier, as a job outside the table has no id
+ * to report when a time comes. */
 static void times_enter(struct core *core, struct job *job, const struct job_spec *spec)
 {
     struct condition *c = condition_first(&job->waiter);
@@ -106,7 +107,7 @@ void conditions_take_times(struct core *core, struct job *job, struct job *next,
     times_enter(core, job, spec);
 }
 
-/* By the spec at first, by the facts after a restart. */
+/* Holds the job: by its spec when it is fresh, by its facts after a restart. */
 static int hold_begin(struct core *core, struct job *job, struct job_spec *spec)
 {
     const enum job_held held =
@@ -117,7 +118,8 @@ static int hold_begin(struct core *core, struct job *job, struct job_spec *spec)
     return r == 0 && held ? condition_hold_add(core->parts.admit, &job->waiter, &by) : r;
 }
 
-/* Of a fresh job it comes with its key: submit/claim.c. */
+/* Adds the replace condition of a recovered job; a fresh job gets it with its key
+ * (submit/claim.c). */
 static int replace_begin(struct core *core, struct job *job, struct job_spec *spec)
 {
     return job->recovered && spec->replaces
@@ -125,7 +127,7 @@ static int replace_begin(struct core *core, struct job *job, struct job_spec *sp
                : 0;
 }
 
-/* One that has started has had what it waited for. */
+/* Adds the edges of a job that has not started; a started job has had its antecedents. */
 static int after_begin(struct core *core, struct job *job, struct job_spec *spec)
 {
     return has_started(job) ? 0 : dependencies_begin(core, job, spec);
@@ -153,7 +155,7 @@ static void after_enter(struct core *core, struct job *job, const struct job_spe
     condition_after_enter(core->parts.admit, &job->waiter);
 }
 
-/* Also of an array that has started: its rest waits. */
+/* Adds the edges of elements, also for an array that has started: its rest waits. */
 static int elements_begin(struct core *core, struct job *job, struct job_spec *spec)
 {
     return job->array && !jobs_done(job) ? each_begin(core, job, spec) : 0;
@@ -166,12 +168,12 @@ static void elements_enter(struct core *core, struct job *job,
     each_enter(core, job);
 }
 
-/* By the facts. An element rests by itself. */
+/* Adds the rest of a back-off, by the facts. Elements back off by themselves. */
 static int backoff_begin(struct core *core, struct job *job, struct job_spec *spec)
 {
     (void)spec;
     if (!job->recovered)
-        return 0; /* it has had no attempt */
+        return 0; /* no attempt has ended */
     const uint64_t left = job->array ? 0 : job_retry_left(&job->status, jobs_now_usec());
     int r = left ? can_wait(core, job) : 0;
     return r == 0 && left ? condition_backoff_add(core->parts.admit, &job->waiter,
@@ -179,15 +181,16 @@ static int backoff_begin(struct core *core, struct job *job, struct job_spec *sp
                           : r;
 }
 
-/* --- all of them -------------------------------------------------------------------- */
+/* --- all conditions ----------------------------------------------------------------- */
 
-/* What a job may wait on: a row for each. */
+/* A kind of condition. */
 struct row {
-    bool by_facts; /* also of a job whose spec says nothing of it */
-    bool of_ended; /* also of a job that has ended */
-    /* Before it waits. 0; -ENOMEM; -EAGAIN: core_wait_for(). */
+    bool by_facts; /* also for a job whose spec does not ask for it */
+    bool of_ended; /* also for a job that has ended */
+    /* Adds the condition before the job waits. Returns 0, -ENOMEM, or -EAGAIN as
+     * core_wait_for(). */
     int (*begin)(struct core *core, struct job *job, struct job_spec *spec);
-    /* It is in the table; NULL: nothing is to be done then. */
+    /* Called when the job is in the table. NULL: nothing to do. */
     void (*enter)(struct core *core, struct job *job, const struct job_spec *spec);
 };
 
@@ -216,7 +219,7 @@ static int begin_all(struct core *core, struct job *job, struct job_spec *spec)
     return r;
 }
 
-/* It takes nothing, and waits all the same: its queue starts nothing. */
+/* Returns whether the job waits though it takes nothing, because its queue is paused. */
 static bool is_kept_by_queue(struct core *core, const struct job *job)
 {
     if (!core->queues.any_paused || has_started(job) || jobs_done(job))
@@ -322,7 +325,7 @@ int conditions_keep_hold(struct tx *tx, struct job *job)
     if (conditions_held(job) >= ev.held)
         return 0;
     int r = core_post(tx, job, NO_OFFSET, &ev);
-    if (r < 0 && conditions_held(job)) /* the user's, as before */
+    if (r < 0 && conditions_held(job)) /* only the user's hold is durable */
         condition_hold_change(&job->waiter, &(struct hold){job->owner.uid, false});
     else if (r < 0)
         conditions_release(tx->core, job);

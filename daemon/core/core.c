@@ -1,4 +1,4 @@
-/* The lock and the tables of the live jobs, made and freed. */
+/* Makes and frees the lock and the tables of the live jobs. */
 #include "daemon/core/core.h"
 
 #include <stddef.h>

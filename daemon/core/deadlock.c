@@ -13,38 +13,39 @@
 
 /* Where something waits. */
 struct place {
-    struct job_key job; /* id 0: in none */
-    uint64_t lease;     /* 0: likewise */
+    struct job_key job; /* id 0: in no job */
+    uint64_t lease;     /* 0: in no lease */
 };
 
-/* What has begun: one of both. */
+/* A job or lease that has begun; exactly one of both is set. */
 struct holder {
     struct job_key job;
-    bool any; /* of its elements: it is an array */
+    bool any; /* the job is an array, and any element counts */
     const struct lease *lease;
 };
 
-/* What is looked at, and what that is looked at for: it counts as stuck. */
+/* An object on the path of the search; counts as stuck while its blockers are looked
+ * at. */
 struct step {
     const struct step *before;
     struct job_key job;          /* id 0: a lease */
     const struct waiter *waiter; /* NULL: the job, whatever it waits for */
-    const struct resource *of;   /* of the waiter: what it may be short of */
+    const struct resource *of;   /* the resource that this waiter may lack */
 };
 
 struct search {
     struct core *core;
     uid_t uid;
-    struct place asks;         /* in none: it is a job that is edited */
-    const struct lease *asker; /* NULL: it is no lease */
-    const struct job *edited;  /* as it is to be; NULL: it is none; */
-    int64_t element;           /* of it, that is asked about; JOB_NO_INDEX: any */
-    unsigned looks, steps;     /* that are left */
-    const struct step *at;     /* the latest */
-    char text[sizeof(((struct volt_error *)0)->text)]; /* what the latest one waits for */
+    struct place asks;         /* in neither: an edit asks */
+    const struct lease *asker; /* NULL: no lease asks */
+    const struct job *edited;  /* as it is to be; NULL: no edit asks */
+    int64_t element;           /* index of its element in question; JOB_NO_INDEX: any */
+    unsigned looks, steps;     /* left */
+    const struct step *at;     /* end of the path */
+    char text[sizeof(((struct volt_error *)0)->text)]; /* what that waits for */
 };
 
-/* What is waited for of a job. */
+/* The event of a job that is waited for. */
 enum until {
     UNTIL_STARTED,
     UNTIL_ENDED,
@@ -57,7 +58,7 @@ static bool looks(struct search *s)
     return s->looks > 0;
 }
 
-/* "this": what asks. Returns true. */
+/* Says "this" for whoever asks. Returns true. */
 static bool is_this(struct search *s)
 {
     (void)snprintf(s->text, sizeof(s->text), "this");
@@ -99,7 +100,8 @@ static void name_of(const struct holder *h, char *ret)
     (void)snprintf(ret, HOLDER_NAME, "job %s", id);
 }
 
-/* "KIND NAME: BEFORE holder BEHIND waits for" the rest. r NULL: without KIND NAME. */
+/* Puts "KIND NAME: BEFORE holder BEHIND waits for" before the text. r NULL: no KIND
+ * NAME. */
 static void say(struct search *s, const struct resource *r, const char *before,
                 const struct holder *h, const char *behind)
 {
@@ -118,7 +120,7 @@ static void say(struct search *s, const struct resource *r, const char *before,
 
 /* --- steps -------------------------------------------------------------------------- */
 
-/* False: there were too many. */
+/* Extends the path. False: the path is too long. */
 static bool step(struct search *s, struct step *to)
 {
     if (!s->steps)
@@ -135,7 +137,7 @@ static void step_back(struct search *s)
     s->steps++;
 }
 
-/* Whether it leads to what it is looked at for, all by itself. */
+/* Returns whether the waiter, or the job, is on the path: a circle. */
 static bool comes_back_to_waiter(struct search *s, const struct waiter *w)
 {
     const struct step *at = s->at;
@@ -160,12 +162,12 @@ static bool comes_back_to_job(struct search *s, const struct job_key *key)
     return at;
 }
 
-/* --- what has begun ----------------------------------------------------------------- */
+/* --- holders that have begun -------------------------------------------------------- */
 
 static bool waiter_is_stuck(struct search *s, const struct waiter *w);
 static bool job_is_stuck(struct search *s, const struct job_key *key, enum until until);
 
-/* A lease that waits inside it. */
+/* Returns whether a lease that waits inside the holder is stuck. */
 static bool lease_is_stuck(struct search *s, const struct holder *h)
 {
     const struct lease *l = leases_next(s->core, s->uid, NULL);
@@ -191,7 +193,7 @@ static bool any_is_stuck(struct search *s, const struct inner_wait *n)
     return false;
 }
 
-/* A call that waits inside it. */
+/* Returns whether a call of Wait inside the holder is stuck. */
 static bool call_is_stuck(struct search *s, const struct holder *h)
 {
     const struct user *u = users_find(&s->core->users, s->uid);
@@ -214,15 +216,15 @@ static bool holder_is_stuck(struct search *s, const struct holder *h)
     return lease_is_stuck(s, h) || call_is_stuck(s, h);
 }
 
-/* --- what waits in the line --------------------------------------------------------- */
+/* --- waiters in the line ------------------------------------------------------------ */
 
-/* What stuck holders have of a resource, as they are looked at. */
+/* The sum of what stuck holders have of a resource. */
 struct kept {
-    const struct claim *of; /* what is wanted of it */
+    const struct claim *of; /* the claim that wants it */
     uint64_t amount;
 };
 
-/* Whether that is too much with this holder. */
+/* Adds the holder if it is stuck. Returns whether the claim is then blocked. */
 static bool keeps(struct search *s, struct kept *k, const struct claim *has,
                   const struct holder *h)
 {
@@ -281,7 +283,7 @@ static bool wants(const struct waiter *w, const struct resource *r)
     return n > 0;
 }
 
-/* To the job that is edited, at the place that it is to have in the line. */
+/* Returns whether the resource is left to the edited job, at its new place in line. */
 static bool is_left_to_edited(struct search *s, const struct waiter *w,
                               const struct resource *r)
 {
@@ -298,7 +300,7 @@ static bool is_left_to_edited(struct search *s, const struct waiter *w,
     return true;
 }
 
-/* It is left to what is before in the line, free or not. */
+/* Returns whether the resource is left, free or not, to a stuck waiter ahead in line. */
 static bool is_left_to_stuck(struct search *s, const struct waiter *w,
                              const struct resource *r)
 {
@@ -321,8 +323,8 @@ static bool is_left_to_stuck(struct search *s, const struct waiter *w,
     return false;
 }
 
-/* Of all that it claims: stuck holders, and what is before it in lines. What waits for a
- * rate holds nothing up that waits for it too. */
+/* Returns whether stuck holders, or stuck waiters ahead in line, block a claim of the
+ * waiter. Rates are skipped: waiters for a rate do not block each other. */
 static bool waiter_is_stuck(struct search *s, const struct waiter *w)
 {
     size_t n;
@@ -351,7 +353,7 @@ static bool waiter_is_stuck(struct search *s, const struct waiter *w)
 
 /* --- jobs --------------------------------------------------------------------------- */
 
-/* NULL: there is none of the user's. */
+/* Returns the user's job, in its edited form if it is that one. NULL: none. */
 static const struct job *find_job(const struct search *s, uint64_t id)
 {
     const struct job *job =
@@ -360,7 +362,7 @@ static const struct job *find_job(const struct search *s, uint64_t id)
     return job && job->owner.uid == s->uid ? job : NULL;
 }
 
-/* Of the antecedent, for which the element waits; NO_OFFSET: any does. */
+/* Returns whether the element's antecedent is stuck. NO_OFFSET: any element's. */
 static bool element_is_stuck(struct search *s, const struct unmet_edge *e, int64_t offset)
 {
     const struct job *of = find_job(s, e->antecedent);
@@ -377,7 +379,8 @@ static bool element_is_stuck(struct search *s, const struct unmet_edge *e, int64
     return false;
 }
 
-/* Element to element: only if that is so of any. */
+/* Returns whether an antecedent of the job or element is stuck. For an edge from element
+ * to element, an element of it must be stuck too. */
 static bool antecedent_is_stuck(struct search *s, const struct job *job, int64_t offset,
                                 enum until until)
 {
@@ -398,7 +401,7 @@ static bool antecedent_is_stuck(struct search *s, const struct job *job, int64_t
     return false;
 }
 
-/* All elements of an array wait by themselves, each for one that is stuck. */
+/* Returns whether every element of the array waits for a stuck antecedent of its own. */
 static bool elements_are_stuck(struct search *s, const struct job *job)
 {
     const bool each = job->elements && job->elements->each && !job->elements->nwaiting;
@@ -411,7 +414,7 @@ static bool elements_are_stuck(struct search *s, const struct job *job)
     return each && at == total;
 }
 
-/* As many of its elements as may run at once have begun, and do not end. */
+/* Returns whether elements that have begun and are stuck use up the array's limit. */
 static bool limit_is_stuck(struct search *s, const struct job *job)
 {
     const uint64_t most = job->array ? (uint64_t)job->spec->at_once : 0;
@@ -431,7 +434,7 @@ static bool limit_is_stuck(struct search *s, const struct job *job)
     return n == most;
 }
 
-/* What of it has not begun does not begin. */
+/* Returns whether the part of the job that has not begun is stuck. */
 static bool is_held_up(struct search *s, const struct job *job, int64_t offset,
                        enum until until)
 {
@@ -441,7 +444,7 @@ static bool is_held_up(struct search *s, const struct job *job, int64_t offset,
             (offset == NO_OFFSET && elements_are_stuck(s, job)));
 }
 
-/* Of a job, an array or an element. */
+/* Returns the state of a job, array or element. */
 static enum job_state state_of(const struct job *job, int64_t offset)
 {
     if (offset != NO_OFFSET)
@@ -450,8 +453,8 @@ static enum job_state state_of(const struct job *job, int64_t offset)
                                        : job->status.state);
 }
 
-/* It has not begun, or that is not known of an earlier voltd's, and it waits to begin. Of
- * what is edited nothing has begun, nor has it tasks as it is to be. */
+/* Returns whether the job or element waits to begin, or may not have begun under an
+ * earlier voltd. An edited job has not begun, and its new form has no tasks. */
 static bool is_to_begin(const struct search *s, const struct job *job, int64_t offset)
 {
     if (job == s->edited)
@@ -464,7 +467,8 @@ static bool is_to_begin(const struct search *s, const struct job *job, int64_t o
            (w && (w->place == PLACE_WAITS || w->place == PLACE_EARLY));
 }
 
-/* False: it has no such element, or nothing is known of it but that it has ended. */
+/* Finds the offset of an index. False: the job has no such element, or only the counts of
+ * its elements are known. */
 static bool find_offset(const struct job *job, int64_t index, int64_t *ret)
 {
     *ret = NO_OFFSET;
@@ -476,7 +480,7 @@ static bool find_offset(const struct job *job, int64_t index, int64_t *ret)
     return *ret >= 0;
 }
 
-/* It is the job that is edited, or the element of it. */
+/* Returns whether the key is the edited job, or its element in question. */
 static bool is_edited(const struct search *s, const struct job_key *key)
 {
     return s->edited && s->edited->id == key->id &&
@@ -551,7 +555,8 @@ bool deadlock_of_wait(struct core *core, const struct inner_wait *n,
     return end(&s, any_is_stuck(&s, n), ret);
 }
 
-/* An element by itself, of a job that waits element to element. */
+/* Returns whether one element of an edited array is stuck, if it waits element to
+ * element; true for other jobs. */
 static bool edited_element_is_stuck(struct search *s)
 {
     const struct each *each = s->edited->elements ? s->edited->elements->each : NULL;
@@ -574,7 +579,7 @@ bool deadlock_of_edit(struct core *core, const struct job *job, struct volt_erro
     struct search s = begin(core, job->owner.uid);
 
     if (!u->inner_waits.first && !u->leases.first)
-        return false; /* nothing waits inside of anything */
+        return false; /* nothing waits inside any holder */
     s.edited = job;
     return end(&s,
                is_held_up(&s, job, NO_OFFSET, UNTIL_ENDED) && edited_element_is_stuck(&s),

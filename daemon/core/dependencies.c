@@ -9,14 +9,14 @@
 #include "daemon/core/element_edges.h"
 #include "daemon/core/state.h"
 
-/* --- what was met before ------------------------------------------------------------ */
+/* --- edges met before a restart ----------------------------------------------------- */
 
 int dependencies_replay(struct core *core, const struct job *job,
                         const struct job_event *ev)
 {
     struct met_edges *met = &core->met;
 
-    if (!(met->n & (met->n + 1))) { /* there may be no room */
+    if (!(met->n & (met->n + 1))) { /* may be full: n is 2^k - 1 */
         struct met_edge *grown =
             reallocarray(met->all, 2 * (met->n + 1), sizeof(*met->all));
         if (!grown)
@@ -85,7 +85,7 @@ int dependencies_lose(struct job_edge *edge)
     return edge->each && !edge->past ? -ENOMEM : 0;
 }
 
-/* How the job, or the array as a whole, has ended; NONE: it has not. */
+/* Returns how the job, or the array as a whole, has ended. NONE: it has not. */
 static enum job_result result_of(const struct job *job)
 {
     if (!jobs_done(job))
@@ -130,8 +130,8 @@ static bool is_met(const struct job_edge *edge)
     return job_after_is_met(edge->when, edge->started, edge->result);
 }
 
-/* What a recovered job has learned of an antecedent was never kept with it: the edge is
- * to become a fact, also if it is met by now. */
+/* Returns whether the edge is met by what the spec stores. If a recovered job learned of
+ * the antecedent only now, the edge must still become a fact, even if it is met. */
 static bool is_kept(const struct job *job, const struct job_edge *edge)
 {
     return is_met(edge) && !(job->recovered && edge->learned);

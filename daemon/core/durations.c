@@ -10,7 +10,7 @@ struct known_user {
     struct hash_node hash; /* by uid */
     uid_t uid;
     size_t nnames;
-    struct list names; /* the latest is the last */
+    struct list names; /* the latest last */
     struct sketch all;
 };
 
@@ -72,8 +72,8 @@ static void take_out(struct durations *d, struct known_name *name)
     hash_table_remove(&d->names, &name->hash);
 }
 
-/* Zeroed, in no table. Where there is no room for it the oldest makes some, of the user
- * or of all. */
+/* Returns a zeroed name that is in no table. When there is no room, reuses the oldest
+ * name, of the user or of all users. */
 static struct known_name *make_name(struct durations *d, const struct known_user *u)
 {
     struct known_name *name = NULL;

@@ -1,9 +1,10 @@
-/* How long the jobs of a user ran that have ended, by their names: what estimates are
- * made from (admit/estimate.h). Lock held in all functions.
+/* How long ended jobs of a user ran, by name; the basis of estimates (admit/estimate.h).
+ * Lock held in all functions. Not durable.
  *
- * A name is its tag (index.h), which nobody can choose another name for. Of a user the
- * 1,024 names are kept that a job has ended of last, and all of its jobs together; of all
- * users 65,536 names, in the same way. Not durable. */
+ * A name is stored as its tag (index.h), a keyed hash: nobody can choose a name that
+ * collides with another. Each user keeps the 1,024 names whose jobs ended last, and the
+ * durations of all jobs together. All users together keep 65,536 names, by the same
+ * rule. */
 #ifndef VOLTD_CORE_DURATIONS_H
 #define VOLTD_CORE_DURATIONS_H
 
@@ -19,22 +20,23 @@ struct job_event;
 struct job_status;
 
 #define DURATIONS_NAMES 1024  /* of one user */
-#define DURATIONS_MOST  65536 /* names of all users, and at most as many users */
+#define DURATIONS_MOST  65536 /* names of all users; also the limit of users */
 
 /* Zero-initialised is empty. */
 struct durations {
     struct hash_table users, names;
-    struct list all; /* names: the latest is the last */
+    struct list all; /* of names, the latest last */
 };
 
-/* What the end of an attempt tells of the next jobs of that name: one that ended by
- * itself, or by its limits. ran: how long it ran, with its pauses. */
+/* Adds the run of an attempt that ended by itself or by its limits; ignores other ends.
+ * ran_usec: the duration with pauses. */
 void durations_note(struct durations *d, const struct job *job,
                     const struct job_status *st, const struct job_event *exited,
                     uint64_t ran_usec);
-/* Without memory nothing is noted. */
+/* Adds one duration. Does nothing without memory. */
 void durations_add(struct durations *d, uid_t uid, uint32_t tag, uint64_t usec);
-/* Of jobs of one name, of all jobs; NULL: none of them has ended, as far as is known. */
+/* Return the durations of jobs of one name, and of all of the user's jobs. NULL: none is
+ * known. */
 const struct sketch *durations_of_name(const struct durations *d, uid_t uid,
                                        uint32_t tag);
 const struct sketch *durations_of_user(const struct durations *d, uid_t uid);

@@ -23,7 +23,7 @@ static bool has_bit(const uint64_t *words, uint64_t n)
     return words[WORD(n)] & BIT(n);
 }
 
-/* --- edges come and go -------------------------------------------------------------- */
+/* --- making and removing edges ------------------------------------------------------ */
 
 static struct job *live_array(struct core *core, uint64_t id)
 {
@@ -63,7 +63,7 @@ static int check_edge(struct core *core, const struct job *job,
     const struct job *of = table_get(&core->table, edge->job);
 
     if (of && of->owner.uid != job->owner.uid)
-        return 0; /* it is not known */
+        return 0; /* unknown to this user */
     if (of && of->elements && of->elements->followers.n >= EACH_FOLLOWERS)
         return error_set(err, -EINVAL,
                          "after: %d arrays wait for job %llu element to element, which "
@@ -126,7 +126,8 @@ static int await(struct core *core, struct each_edge *e, uint64_t id)
     return r;
 }
 
-/* The antecedent is known: memory has its elements, or the spec says how they ended. */
+/* Ties the edge to its antecedent, if memory has its elements or the spec says how they
+ * ended. Returns -EAGAIN: neither does. */
 static int begin_edge(struct core *core, struct job *job, struct each_edge *e,
                       struct job_edge *edge)
 {
@@ -142,7 +143,7 @@ static int begin_edge(struct core *core, struct job *job, struct each_edge *e,
         return r;
     if (of ? of->array->total != job->array->total
            : edge->past && edge->past->total != job->array->total) {
-        e->all = JOB_RESULT_LOST << 1; /* it is not the one that was meant */
+        e->all = JOB_RESULT_LOST << 1; /* no longer the array that was meant */
     } else if (of) {
         link_to(e, of);
     } else {
@@ -198,13 +199,14 @@ int each_bind(struct core *core, struct job *job, struct job_spec *spec, size_t 
                   : begin_edge(core, job, e, &spec->after[at]);
 }
 
-/* NULL: what is known of it is with the edge. */
+/* Returns the antecedent in memory. NULL: the edge knows how it ended. */
 static struct job *live_antecedent(struct core *core, const struct each_edge *e)
 {
     return e->past || e->all ? NULL : live_array(core, e->antecedent);
 }
 
-/* What came with it is in the table before it, unless there was no memory for that. */
+/* Enters an edge. An antecedent of the same submission is in the table by now, unless
+ * memory was short. */
 static void enter_edge(struct core *core, struct each_edge *e, uint64_t total)
 {
     struct job *of = e->linked ? NULL : live_antecedent(core, e);
@@ -237,7 +239,7 @@ void each_take(struct core *core, struct job *job, struct job *next, uint64_t no
     struct each *had = each_of(job), *each = each_of(next);
     struct condition *c = condition_find(&job->waiter, &condition_elements);
 
-    if (c) /* it is had's */
+    if (c) /* belongs to `had` */
         condition_met(core->parts.admit, c, now);
     next->elements->each = had;
     job->elements->each = each;
@@ -272,7 +274,7 @@ void each_forget(struct core *core, struct job *job)
     each_free(each);
 }
 
-/* --- which elements are ready ------------------------------------------------------- */
+/* --- ready elements ----------------------------------------------------------------- */
 
 uint64_t each_rest(const struct job *job)
 {
@@ -318,7 +320,7 @@ static void mark_ready(struct each *each, uint64_t offset)
         each->first = WORD(offset);
 }
 
-/* The element is not in the rest any more. */
+/* Takes an element that left the rest out of the ready ones. */
 static void leave(struct each *each, uint64_t offset)
 {
     if (!has_bit(each->is_ready, offset))
@@ -332,7 +334,7 @@ static bool is_in_rest(const struct job *job, uint64_t offset)
     return job->array->rest && !array_own(job->array, (int64_t)offset);
 }
 
-/* --- what is to be looked at -------------------------------------------------------- */
+/* --- edges to look at --------------------------------------------------------------- */
 
 static void note(struct core *core, struct each_edge *e, uint64_t offset)
 {
@@ -365,7 +367,8 @@ static void follow_own(struct core *core, struct job *job, int64_t item)
     end_all(core, each);
 }
 
-/* It may decide an edge: the element has started or ended, or the rest has ended. */
+/* Returns whether the event may decide an edge: an element started or ended, or the
+ * rest. */
 static bool may_decide(const struct array *a, int64_t item)
 {
     const struct job_status *st = item == ARRAY_WHOLE ? NULL : array_own(a, item);
@@ -392,7 +395,8 @@ void each_follow(struct core *core, struct job *job, int64_t item)
         follow_own(core, job, item);
 }
 
-/* An antecedent that has ended decides nothing more, and may leave memory. */
+/* Ends the looks at an edge for now. An ended antecedent decides nothing more, and may
+ * leave memory. */
 static void all_looked_at(struct core *core, struct each_edge *e)
 {
     const struct job *of = e->linked ? live_array(core, e->antecedent) : NULL;
@@ -476,7 +480,7 @@ int64_t each_waiting(const struct each_edge *edge, int64_t from, int64_t end,
         const uint64_t word = edge->entered ? edge->open[WORD((uint64_t)at)] : UINT64_MAX;
 
         --*looks;
-        if (!word) /* nor has any behind it in this one */
+        if (!word) /* no bit is left in this word */
             at |= 63;
         else if (word & BIT((uint64_t)at) && is_in_rest(edge->job, (uint64_t)at))
             return at;

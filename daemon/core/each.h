@@ -1,12 +1,12 @@
-/* Element to element: element i of an array waits for element i of others. Lock held in
+/* Element to element: element i of an array waits for element i of another. Lock held in
  * all functions.
  *
- * The array as a whole waits for none of them: it is in the line while elements of its
- * rest are ready. Each edge has a bit for each element that is to be looked at: all of
- * them when the array has been entered, then those of which the antecedent has changed.
- * Looking is the dispatcher's, in portions (dispatch/each_run.h). No fact tells that an
- * element is ready: after a restart all are looked at again, and until no element waits
- * any more the antecedents stay in the store (dependencies_is_awaited()). */
+ * The array as a whole waits for no antecedent: it is in the line while elements of its
+ * rest are ready. Each edge has one bit for each element that must be looked at: all of
+ * them when the array enters the table, later those whose antecedent changed. The
+ * dispatcher looks at them in portions (dispatch/each_run.h). No fact says that an
+ * element is ready. A restart looks at all of them again, so the antecedents stay in the
+ * store while an element waits (dependencies_is_awaited()). */
 #ifndef VOLTD_CORE_EACH_H
 #define VOLTD_CORE_EACH_H
 
@@ -16,60 +16,62 @@
 #include <volt/error.h>
 #include "daemon/core/element_edges.h"
 
-#define EACH_FOLLOWERS 16 /* arrays that may wait for one element to element */
+#define EACH_FOLLOWERS 16 /* followers of one array, at most */
 
 struct core;
 struct job;
 struct job_edge;
 struct job_spec;
 
-/* Whether the antecedents are arrays of this one's size, as far as they are known, for
- * which it may wait. 0; -EINVAL, with the reason. */
+/* Checks that the array may wait for its antecedents: those that are known have as many
+ * elements, and fewer than EACH_FOLLOWERS followers. Returns 0, or -EINVAL with the
+ * reason. */
 int each_check(struct core *core, const struct job *job, const struct job_spec *spec,
                struct volt_error *err);
-/* Memory knows the elements of the antecedent, which is of that user. */
+/* Returns whether memory has the elements of this antecedent of the user. */
 bool each_is_live(struct core *core, uid_t uid, uint64_t antecedent);
-/* The array gets its edges of that kind, also those of which the antecedent comes with it
- * (item of the edge): each_bind() says of these which it is. 0; -ENOMEM; -EAGAIN:
- * past_edges_look() first. */
+/* Gives the array its edges from element to element. Edges with an item, whose
+ * antecedents come in the same submission, get their antecedent from each_bind(). Return
+ * 0, -ENOMEM, or -EAGAIN: call past_edges_look() first. */
 int each_begin(struct core *core, struct job *job, struct job_spec *spec);
 int each_bind(struct core *core, struct job *job, struct job_spec *spec, size_t at,
               bool is_new);
-/* It is in the table: all are to be looked at. */
+/* Marks all elements as to be looked at, now that the array is in the table. */
 void each_enter(struct core *core, struct job *job);
-/* The array, of which nothing has begun, waits by those of another one that stands for it
- * instead of its own, which that one has then. */
+/* Exchanges the edges of an array that has not begun with those of `next`, which stands
+ * for it in an edit. */
 void each_take(struct core *core, struct job *job, struct job *next, uint64_t now);
-/* It waits for nothing of that kind any more. */
+/* Removes the edges. */
 void each_forget(struct core *core, struct job *job);
 
-/* Elements of the array's rest that may start, and the first of these. */
+/* Return the number of elements of the rest that may start, and the first of them. */
 uint64_t each_rest(const struct job *job);
 int64_t each_next(struct job *job);
-/* Whether it has one that may start, or had, decides whether it waits for one. */
+/* Adds or removes the condition of an array that has no element to start. */
 void each_settle(struct core *core, struct job *job, uint64_t now);
-/* An event has been applied to the array, or to an element: to what waits for it, and to
- * what it waits for itself. */
+/* Marks what an applied event may decide: edges of the array's followers, and the array's
+ * own element. */
 void each_follow(struct core *core, struct job *job, int64_t item);
-/* What the next look is about: an edge, and the offset of an element of its array. Takes
- * what it looks at off the budget. NULL: there is none, or the budget is 0. */
+/* Returns the next edge to look at, and the offset of an element of its array. Takes each
+ * look off the budget. NULL: none is due, or the budget is 0. */
 struct each_edge *each_next_due(struct core *core, unsigned *budget,
                                 uint64_t *ret_offset);
-/* Of that element of its antecedent. */
+/* Returns what the antecedent's element at this offset has done. */
 void each_status(struct core *core, const struct each_edge *edge, uint64_t offset,
                  bool *ret_started, enum job_result *ret_result);
-/* The edge is decided for that element. met: true: the element may be ready now. */
+/* Records the verdict on an edge for one element. Returns true if the element is ready
+ * now (only if met). */
 bool each_decide(struct each_edge *edge, uint64_t offset, bool met);
-/* It is not: it is looked at again. */
+/* Makes the look due again: its verdict could not be recorded. */
 void each_put_back(struct core *core, struct each_edge *edge, uint64_t offset);
 bool each_is_due(const struct core *core);
-/* The first element of the rest from this offset on, and before that one, that waits for
- * the edge still; of one that is to be an array's, and is not yet, any. Takes one off
- * *looks for each element that it looks at, and for each word of them that it passes
- * over. ARRAY_WHOLE: there is none, or no look is left before that. */
+/* Returns the offset of the first element of the rest in [from, end) that still waits for
+ * the edge. Before the array has entered the table, every element waits. Takes one off
+ * *looks for each element and each skipped word. ARRAY_WHOLE: none, or no looks are
+ * left. */
 int64_t each_waiting(const struct each_edge *edge, int64_t from, int64_t end,
                      unsigned *looks);
-/* An element of the rest waits for this edge still; NULL: for none. */
+/* Returns an edge that an element of the rest still waits for. NULL: none. */
 const struct each_edge *each_unmet(const struct job *job, uint64_t offset);
 
 #endif

@@ -13,7 +13,7 @@
 #include "daemon/core/state.h"
 #include "daemon/job/spec_edit.h"
 
-/* --- which -------------------------------------------------------------------------- */
+/* --- which jobs --------------------------------------------------------------------- */
 
 static bool is_about_to_start(const struct work *w)
 {
@@ -26,25 +26,26 @@ static int may_edit_array(const struct job *job)
 
     if (job->array->cancelled_usec || jobs_has_begun(job))
         return -EBUSY;
-    /* A task that has no slot and waits for none has been given its turn. */
+    /* A task that neither has a slot nor waits for one is about to take its turn. */
     return array_busy(job->array) || e->nearly ||
                    job->tasks != e->nwaiting + (job->live != NULL)
                ? -EINPROGRESS
                : 0;
 }
 
-/* An attempt that was called back is ready already: what it was made from stays. Whether
- * a job has claims its task reads without the lock. */
+/* Fields that a task uses. An attempt that was called back stays prepared with them, and
+ * the task reads job.claims without the lock. */
 static const uint64_t tags_of_task =
     SPEC_TAG(TAG_NAME) | SPEC_TAG(TAG_OUTPUT) | SPEC_TAG(TAG_CLAIMS);
 
-/* Elements that were called back have what they wait for behind them. */
+/* Returns whether elements were called back from an early start: their edges are met. */
 static bool is_past_edges(const struct job *job, uint64_t tags)
 {
     return tags & SPEC_TAG(TAG_AFTER) && job->array && job->elements->nwaiting;
 }
 
-/* What is no waiter waits for nothing: its task begins in a moment. */
+/* Returns whether the job may be edited. A job that is no waiter waits for nothing: its
+ * task begins in a moment. */
 static int may_edit(const struct job *job, uint64_t tags)
 {
     const struct job_status *st = &job->status;
@@ -65,9 +66,9 @@ static int may_edit(const struct job *job, uint64_t tags)
     return r == 0 && job->waiter.state == WAITER_NONE ? -EINPROGRESS : r;
 }
 
-/* --- what --------------------------------------------------------------------------- */
+/* --- the next spec ------------------------------------------------------------------ */
 
-/* A delay counts from the edit on. */
+/* Makes a delay count from the edit on. */
 static void lengthen_delay(const struct job *job, struct job_spec *spec)
 {
     const uint64_t now = jobs_now_usec(), since = job->status.submitted_usec;
@@ -76,14 +77,14 @@ static void lengthen_delay(const struct job *job, struct job_spec *spec)
         spec->delay_usec += now - since;
 }
 
-/* Its delay, counted from the submission, ends behind its latest time to start. */
+/* Returns whether the delay, from submission on, ends after the latest time to start. */
 static bool starts_never(const struct job *job, const struct job_spec *spec)
 {
     return spec->delay_usec && spec->start_by_usec &&
            job->status.submitted_usec + spec->delay_usec > spec->start_by_usec;
 }
 
-/* What was read of elements that only the store has is not in the bytes of a spec. */
+/* Copies how elements ended that only the store has: packed specs do not include it. */
 static int copy_past(struct job_spec *spec, const struct job_spec *changes)
 {
     int r = 0;
@@ -97,7 +98,7 @@ static int copy_past(struct job_spec *spec, const struct job_spec *changes)
     return r;
 }
 
-/* The jobs that it is to wait for are its user's, and lead to no circle. */
+/* Checks that the new antecedents belong to the job's user and close no circle. */
 static int check_after(struct core *core, const struct job *job, const struct job_edit *e,
                        const struct job *next, struct volt_error *err)
 {
@@ -109,7 +110,7 @@ static int check_after(struct core *core, const struct job *job, const struct jo
     return r == 0 ? copy_past(next->spec, e->changes) : r;
 }
 
-/* Its edges, none of which is in vain: an edit does not end a job. */
+/* Makes the new edges. Refuses one that cannot be met: an edit does not end a job. */
 static int make_edges(struct core *core, struct job *next, struct volt_error *err)
 {
     const int r = conditions_prepare_after(core, next, next->spec);
@@ -155,7 +156,7 @@ static int check(struct core *core, const struct job *job, const struct job_edit
     return r < 0 ? -EINVAL : 0;
 }
 
-/* Its spec, and in *ret which fields that are edited ask for something else. */
+/* Makes the new spec. *ret: the edited fields that really change. */
 static int make_spec(struct core *core, const struct job *job, const struct job_edit *e,
                      const struct job_owner *asker, struct job *next, uint64_t *ret,
                      struct volt_error *err)
@@ -176,7 +177,7 @@ static int make_spec(struct core *core, const struct job *job, const struct job_
     return r;
 }
 
-/* What it waits on, but for what stays. */
+/* Makes the edited conditions; the others stay with the job. */
 static int make_conditions(struct core *core, const struct job *job,
                            const struct job_edit *e, struct job *next,
                            struct volt_error *err)
@@ -197,7 +198,8 @@ bool core_edit_may_close_circle(const struct job_edit *edit)
     return edit->tags & (SPEC_TAG(TAG_AFTER) | SPEC_TAG(TAG_CLAIMS));
 }
 
-/* A job as it is to be: what it is known by, its spec, and a place in admission. */
+/* Fills in the job as it is to be: members from its spec, place in admission,
+ * conditions. */
 static int make_next(struct core *core, const struct job *job, const struct job_edit *e,
                      struct job *next, struct volt_error *err)
 {
@@ -210,7 +212,7 @@ static int make_next(struct core *core, const struct job *job, const struct job_
         r = make_conditions(core, job, e, next, err);
     if (r == 0 && core_edit_may_close_circle(e) && deadlock_of_edit(core, next, err))
         r = -EINVAL;
-    /* What was learned of antecedents is packed with it. */
+    /* Packed late, as it includes what was learned of antecedents. */
     if (r == 0 && job->packed && !(next->packed = packed_new(&core->shares, next->spec)))
         r = -ENOMEM;
     return r;
@@ -248,7 +250,7 @@ static bool has_edits_left(const struct job *job, struct volt_error *err)
     return false;
 }
 
-/* The job is as the next one was; that has what it had. */
+/* Exchanges the job with `next`. */
 static void become(struct core *core, struct job *job, struct job *next, uint64_t tags)
 {
     struct user *u = users_find(&core->users, job->owner.uid);
@@ -279,7 +281,7 @@ static void become(struct core *core, struct job *job, struct job *next, uint64_
     waiting_recount(core, job);
 }
 
-/* It is kept, and then the job is as the next one. */
+/* Posts EDIT, and then gives the job its next form. */
 static int take(struct tx *tx, struct job *job, struct job *next,
                 const struct job_edit *e, struct job_changes c, uid_t by)
 {
@@ -300,7 +302,8 @@ static int take(struct tx *tx, struct job *job, struct job *next,
     return r;
 }
 
-/* Of fields that are as they are to be nothing is kept, nor of what is first already. */
+/* Edits the job. Nothing is stored for fields that do not change, nor to put first what
+ * is first. */
 static int edit(struct tx *tx, struct job *job, const struct job_edit *asked,
                 const struct job_owner *asker, bool only_checks, struct volt_error *err)
 {

@@ -1,4 +1,4 @@
-/* The tasks of an array's elements. */
+/* See elements.h. */
 #include <errno.h>
 #include <stdlib.h>
 

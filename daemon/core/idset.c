@@ -27,8 +27,8 @@ static const uint16_t *read_lows(const struct idset_chunk *c)
     return c->room == IDSET_INLINE ? c->few : c->low;
 }
 
-/* Place of the first of the n that is not below x. Most of what is added is the greatest
- * one, and most of what is removed the smallest. */
+/* Returns the place of the first of n that is not below x. Ids are mostly added at the
+ * end and removed at the start, so both ends are tried first. */
 static inline unsigned place(const uint16_t *lows, unsigned n, unsigned x)
 {
     unsigned from = 0;
@@ -54,7 +54,7 @@ static void chunk_fini(struct idset_chunk *c)
         free(c->low);
 }
 
-/* Its low bits in order, however they are kept; there are ARRAY_MAX at most. */
+/* Copies the low bits in order, from any form; at most ARRAY_MAX of them. */
 static void copy_lows(const struct idset_chunk *c, uint16_t *to)
 {
     if (c->room != BITMAP) {
@@ -66,7 +66,7 @@ static void copy_lows(const struct idset_chunk *c, uint16_t *to)
             *to++ = (uint16_t)(i * 64 + (unsigned)__builtin_ctzll(word));
 }
 
-/* The same ids in another form. False: no memory, and all is as before. */
+/* Converts the chunk to another form. False: no memory; nothing has changed. */
 static bool reform(struct idset_chunk *c, uint16_t room)
 {
     struct idset_chunk made = {.number = c->number, .n = c->n, .room = room};
@@ -96,7 +96,7 @@ static uint16_t larger(uint16_t room)
     return room < ARRAY_MAX ? (uint16_t)(room * 2) : BITMAP;
 }
 
-/* 1: added; 0: was there. */
+/* Returns 1: added; 0: was there. */
 static int bitmap_add(struct idset_chunk *c, unsigned x)
 {
     uint64_t *word = &c->bits[x / 64], bit = UINT64_C(1) << x % 64;
@@ -107,7 +107,7 @@ static int bitmap_add(struct idset_chunk *c, unsigned x)
     return added;
 }
 
-/* The same; -ENOMEM. */
+/* Does the same in any form; also returns -ENOMEM. */
 static int chunk_add(struct idset_chunk *c, unsigned x)
 {
     if (c->room == BITMAP)
@@ -127,7 +127,7 @@ static int chunk_add(struct idset_chunk *c, unsigned x)
     return 1;
 }
 
-/* It may have become too large a form for what is left. Without memory it stays. */
+/* Converts a chunk to a smaller form if that is due. Without memory it keeps its form. */
 static void chunk_fit(struct idset_chunk *c)
 {
     if (c->room == BITMAP) {
@@ -138,7 +138,7 @@ static void chunk_fit(struct idset_chunk *c)
     }
 }
 
-/* Whether it was there. The last one leaves a chunk of none. */
+/* Returns whether x was there. May leave an empty chunk. */
 static bool chunk_remove(struct idset_chunk *c, unsigned x)
 {
     if (c->room == BITMAP) {
@@ -161,7 +161,7 @@ static bool chunk_remove(struct idset_chunk *c, unsigned x)
     return true;
 }
 
-/* The first of its low bits that is not below x; NONE. */
+/* Returns the first low bits that are not below x, or NONE. */
 static int chunk_from(const struct idset_chunk *c, unsigned x)
 {
     if (c->room != BITMAP) {
@@ -180,7 +180,7 @@ static int chunk_from(const struct idset_chunk *c, unsigned x)
     }
 }
 
-/* The last of them that is not above x; NONE. */
+/* Returns the last low bits that are not above x, or NONE. */
 static int chunk_upto(const struct idset_chunk *c, unsigned x)
 {
     if (c->room != BITMAP) {
@@ -201,7 +201,7 @@ static int chunk_upto(const struct idset_chunk *c, unsigned x)
 
 /* --- the vector of chunks ----------------------------------------------------------- */
 
-/* Place of the first chunk whose number is not below this one. */
+/* Returns the place of the first chunk whose number is not below this one. */
 static uint32_t place_of(const struct idset *s, uint64_t number)
 {
     uint32_t from = 0, to = s->n;

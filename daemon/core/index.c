@@ -8,7 +8,7 @@
 
 enum key_kind { OF_NAME, OF_LABEL };
 
-/* Of each string as much is hashed: what follows makes no other tag. */
+/* bytes of a string that are hashed: a difference behind them makes no other tag */
 #define KEY_BYTES 255
 
 /* --- tags --------------------------------------------------------------------------- */
@@ -45,7 +45,7 @@ uint32_t index_tag_of_label(const struct core *core, uid_t uid,
     return tag_of(core, uid, OF_LABEL, label->name, label->value);
 }
 
-/* --- what of a job is in here ------------------------------------------------------- */
+/* --- a job's keys ------------------------------------------------------------------- */
 
 static enum job_class class_of(const struct job *job)
 {
@@ -57,7 +57,8 @@ static enum job_class class_of(const struct job *job)
     return state == JOB_DONE ? JOB_CLASS_DONE : JOB_CLASS_BUSY;
 }
 
-/* Its labels become known, or are not known any more. 0; -ENOMEM; as postings_add(). */
+/* Adds or removes the ids of the job's labels. Returns 0, -ENOMEM, or as
+ * postings_add(). */
 static int set_labels(struct core *core, const struct job *job, bool known)
 {
     struct postings *keys = &core->index.keys;
@@ -82,7 +83,8 @@ static int set_labels(struct core *core, const struct job *job, bool known)
     return r;
 }
 
-/* Without memory to read its labels they stay: their tags lead to no job any more. */
+/* Removes the job's name and labels. Without memory to read them, labels stay: their tags
+ * then lead to no job. */
 static void take_keys(struct core *core, const struct job *job)
 {
     postings_remove(&core->index.keys, job->name_tag, job->id);

@@ -1,23 +1,22 @@
-/* The index of the table: which jobs a question about many of them may mean.
+/* The index of the table: candidates for questions about many jobs.
  *
- * For each user three sets of ids (users.h), of the jobs that wait, that are busy, and
- * that have ended; and the ids by name and by label (postings.h), under hashes of the
- * user, the kind of the key and its bytes: a user's question does not look at the jobs of
- * others, not even at those of the same name. Arrays are in here as a whole, in the state
- * that follows from their counts.
+ * Each user has three sets of ids (users.h): jobs that wait, are busy, have ended. Ids by
+ * name and by label are in postings (postings.h), under a hash of the user, the kind of
+ * key and its bytes, so a user's question never looks at jobs of others, even of the same
+ * name. An array is one entry, in the state that follows from its counts.
  *
- * It says where to look, and no more: a candidate may have another name of the same tag,
- * and is asked itself (jobs_view_wanted()). Other filters (queue, result, time) have no
- * index: candidates or the whole table are looked at, in portions.
+ * The index only says where to look. A candidate may have another name with the same tag
+ * and is checked itself (jobs_view_wanted()). Other filters (queue, result, time) have no
+ * index: they scan candidates or the whole table, in portions.
  *
- * A job is in here from index_enter() to index_leave(), with all that it has or not at
- * all. Where there is no memory for it, it is `missing`, and while any is missing
- * questions go through the table as if there were no index: no job is refused for it, and
- * no answer is wrong. It ends when those that are missing have left the table.
+ * A job is in the index from index_enter() to index_leave(), with all its keys or with
+ * none. Without memory for its keys a job is `missing`. While any job is missing,
+ * questions scan the table, so that no job is refused and no answer is wrong. Scans end
+ * when the missing jobs have left the table.
  *
- * Cost: for its name and for each label 9 bytes, or a bit where many jobs in a row have
- * it; a bit in its user's set, or 9 bytes where those in it are far apart. Lock held in
- * all functions; before there are tasks, without it. */
+ * Cost: 9 bytes for the name and for each label, or a bit where many consecutive jobs
+ * share it; in the user's set a bit, or 9 bytes where ids are far apart. Lock held in all
+ * functions, or before there are tasks. */
 #ifndef VOLTD_CORE_INDEX_H
 #define VOLTD_CORE_INDEX_H
 
@@ -36,26 +35,25 @@ struct index {
     uint64_t missing; /* jobs */
 };
 
-/* `indexed` of a job: one of these, or INDEX_IN and its class. */
+/* Values of job.indexed: one of these, or INDEX_IN plus the class. */
 enum index_place {
     INDEX_OUT = 0, /* not in the table */
     INDEX_MISSING,
     INDEX_IN,
 };
 
-/* The tags of a user's keys. Any thread, without the lock. */
+/* Return the tags of a user's keys. Any thread, without the lock. */
 uint32_t index_tag_of_name(const struct core *core, uid_t uid, const char *name);
 uint32_t index_tag_of_label(const struct core *core, uid_t uid,
                             const struct job_label *label);
 
-/* The job is about to enter: what that looks at is fetched meanwhile. */
+/* Prefetches what index_enter() of this job will read. */
 void index_prepare(const struct core *core, const struct job *job);
-/* The job has entered the table, with its state. */
+/* Adds a job that has entered the table, in its state. */
 void index_enter(struct core *core, struct job *job);
-/* It has another state or other counts. Nothing happens to one that is not in the
- * table. */
+/* Follows a change of state or counts; does nothing if the job is not in the table. */
 void index_follow(struct core *core, struct job *job);
-/* It leaves the table. */
+/* Removes a job that leaves the table. */
 void index_leave(struct core *core, struct job *job);
 
 #endif

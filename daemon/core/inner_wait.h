@@ -1,5 +1,5 @@
-/* Calls of Wait inside jobs and leases: what waits there for which jobs (deadlock.h).
- * Lock held. */
+/* Calls of Wait inside jobs and leases, for the search for deadlocks (deadlock.h). Lock
+ * held. */
 #ifndef VOLTD_CORE_INNER_WAIT_H
 #define VOLTD_CORE_INNER_WAIT_H
 
@@ -12,22 +12,23 @@
 
 struct core;
 
-/* Filled in but for the first two and the last. */
+/* The caller fills in all but `node`, `listed` and `looked`. */
 struct inner_wait {
-    struct list_node node; /* among those of its user, ... */
-    bool listed;           /* ... if it is */
+    struct list_node node; /* in its user's list ... */
+    bool listed;           /* ... if true */
     uid_t uid;
-    struct job_key in_job;                            /* id 0: inside of none */
-    uint64_t in_lease;                                /* 0: likewise */
-    struct job_key (*job)(const void *arg, size_t i); /* of n; always the same ones */
+    struct job_key in_job;                            /* id 0: inside no job */
+    uint64_t in_lease;                                /* 0: inside no lease */
+    struct job_key (*job)(const void *arg, size_t i); /* returns the i-th of n jobs waited
+                                                       * for; constant */
     const void *arg;
     size_t n;
-    uint64_t looked; /* to see that it does not wait for ever: entries (core.h) */
+    uint64_t looked; /* entries (core.h) that the search for deadlocks looked at */
 };
 
-/* It waits from now on; without memory nobody knows of it. */
+/* Adds a call that waits. Without memory the call stays unknown. */
 void inner_wait_add(struct core *core, struct inner_wait *n);
-/* Nothing happens to one that is not known of. */
+/* Removes the call; does nothing if it is unknown. */
 void inner_wait_remove(struct core *core, struct inner_wait *n);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "daemon/core/interned.h"
 
-#define NAMED_BACK 64 /* how far back an equal one is looked for */
+#define NAMED_BACK 64 /* copies compared, from the latest back */
 
 void interned_init(struct interned *in)
 {
@@ -25,7 +25,8 @@ void interned_fini(struct interned *in)
     pthread_mutex_destroy(&in->lock);
 }
 
-/* Lock held. There are as many steps as there are causes, so few. NULL: no memory. */
+/* Lock held. Returns the copy of a step. NULL: no memory. There are only as many steps as
+ * causes, so few. */
 static const char *find_step(struct interned *in, const char *step)
 {
     for (size_t i = 0; i < in->nsteps; i++)
@@ -47,10 +48,9 @@ struct named_copy *interned_room(void)
     return malloc(sizeof(struct named_copy));
 }
 
-/* Lock held. Each end with survivors has some, which differ from those of others; the
- * events of one job follow each other, so equal ones stand close together. 72 bytes each,
- * 80 with the allocation, until voltd ends: a hundred thousand ends with processes that
- * SIGKILL did not end are 8 MB. */
+/* Lock held. Returns the copy of a list. Lists of different ends differ, but the events
+ * of one job follow each other, so an equal list is near the latest. A copy takes 80
+ * bytes until voltd ends: a hundred thousand ends with survivors take 8 MB. */
 static const struct job_named *find_named(struct interned *in,
                                           const struct job_named *named,
                                           struct named_copy **room)

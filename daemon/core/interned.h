@@ -1,8 +1,9 @@
-/* What the ends of jobs point to, one copy of each value: steps, and lists of processes
- * that could not be killed. A copy lives until core is freed, so a status or an
- * event may point to it without owning it.
+/* Values that the ends of jobs point to, one copy of each: steps, and lists of processes
+ * that could not be killed. A copy lives until core is freed, so a status or event may
+ * point to it without owning it.
  *
- * Any thread; its own lock, a leaf: history is read with a lock of the store held. */
+ * Any thread. Its own lock is a leaf: history is read while a lock of the store is
+ * held. */
 #ifndef VOLTD_CORE_INTERNED_H
 #define VOLTD_CORE_INTERNED_H
 
@@ -26,15 +27,16 @@ struct interned {
 void interned_init(struct interned *in);
 void interned_fini(struct interned *in);
 
-/* Room for a copy of one list, taken before there is one: an end whose survivors nobody
- * can name keeps its claims until a reboot. NULL: no memory. */
+/* Returns room for a copy of one list. NULL: no memory. The room is allocated before the
+ * end is known: an end whose survivors cannot be named keeps its claims until a
+ * reboot. */
 struct named_copy *interned_room(void);
-/* The copy of a list of survivors; NULL: none is named. It takes *room, which is NULL
- * then, unless there is an equal one. */
+/* Returns the copy of a list of survivors. NULL: the list names none. Takes *room and
+ * sets it to NULL, unless there is an equal copy. */
 const struct job_named *interned_named(struct interned *in, const struct job_named *named,
                                        struct named_copy **room);
-/* Has an event that was read from the store, or from a record, point to copies. 0;
- * -ENOMEM. */
+/* Makes an event that was read from the store, or from a record, point to copies. Returns
+ * 0 or -ENOMEM. */
 int interned_event(struct interned *in, struct job_event *ev);
 
 #endif

@@ -1,4 +1,4 @@
-/* A job is made, and leaves memory after its end. It enters the table in post.c. */
+/* A job's start and its end in memory. Jobs enter the table in post.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 _Static_assert(JOB_KIND_COUNT <= 8, "three bits are enough");
 
-#define ENDED_BYTES 32768 /* of a spec that count as another ended job in memory */
+#define ENDED_BYTES 32768 /* bytes of a spec that weigh as much as an ended job */
 
 static bool make_array(struct job *job, bool ended)
 {
@@ -52,8 +52,8 @@ struct job *job_new_bare(const struct core *core, struct job_spec *spec,
     return job;
 }
 
-/* A queued job without a task, or array without one of its own: a task comes with each
- * slot. */
+/* Returns whether a job waits without a task, or an array without one of its own: each
+ * slot brings a task. */
 static bool waits_idle(const struct job *job)
 {
     return jobs_takes(job) && (job->array || job->status.state == JOB_QUEUED);
@@ -103,8 +103,9 @@ void job_discard(struct job *job)
     job_free(job);
 }
 
-/* An array's elements are compact; eight of them count as one job. One that is counts
- * alone has none here. So does a long spec, as a standard input makes it. */
+/* Returns what an ended job counts in core.ended_weight. Eight elements count as one job;
+ * an array of counts only has no elements. Long specs, as with a standard input, count
+ * too. */
 static uint64_t weight(const struct job *job)
 {
     return 1 + job->bytes / ENDED_BYTES +
@@ -132,7 +133,8 @@ void job_leave(struct tx *tx, struct job *job)
     tx->garbage = job;
 }
 
-/* The newest stays whatever it weighs: a large array can be asked about at all. */
+/* Returns whether there are too many ended jobs. The newest stays whatever it weighs, so
+ * that a large array can be asked about. */
 static bool are_too_many(const struct core *core)
 {
     return core->ended.first != core->ended.last &&
@@ -148,7 +150,7 @@ bool job_leave_some(struct tx *tx)
         struct job *oldest = list_thing(core->ended.first, struct job, node);
 
         if (oldest->elements && oldest->elements->followers.n)
-            return false; /* until its ends have been looked at, which is due */
+            return false; /* stays until its ends have been looked at, which is due */
         if (oldest->id > core->forgotten_max)
             core->forgotten_max = oldest->id;
         tombstones_add(&core->tombstones, oldest->id, oldest->owner.uid,
@@ -202,7 +204,7 @@ void job_append_last(struct tx *tx, const struct job *job, uint64_t at_usec)
     tx->kick = true;
     tx->core->news_due |= job->array != NULL;
     (void)store_append(tx->core->parts.store, facts, n,
-                       NULL); /* otherwise at the next start */
+                       NULL); /* else at the next start */
 }
 
 void job_retire(struct tx *tx, struct job *job)
@@ -210,7 +212,7 @@ void job_retire(struct tx *tx, struct job *job)
     struct core *core = tx->core;
 
     if (!jobs_done(job))
-        return; /* the daemon ends: life_free finds it in the table */
+        return; /* voltd ends: life_free() finds the job in the table */
     replacement_over(core, job);
     if (job->array && !job->is_history)
         job_append_last(tx, job, jobs_now_usec());

@@ -1,4 +1,4 @@
-/* What is asked of jobs under the lock, and the log of what happened to them. */
+/* Questions about jobs under the lock, and the ring of events. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -123,7 +123,7 @@ const struct job_status *jobs_status(const struct job *job, int64_t offset)
     return offset == NO_OFFSET ? &job->status : array_own(job->array, offset);
 }
 
-/* Also of an element without a status of its own. */
+/* See jobs.h. */
 struct job_status jobs_any_status(const struct job *job, int64_t offset)
 {
     return offset == NO_OFFSET ? job->status : array_element(job->array, offset);

@@ -27,7 +27,7 @@ struct siphash128 keys_name(const struct keys *k, uid_t uid, const char *key)
     return name;
 }
 
-/* 0; -ENOMEM. */
+/* Hashes the environment into *b, unless it is the last one. Returns 0 or -ENOMEM. */
 static int hash_env(const struct keys *k, const struct job_spec *spec,
                     struct keys_bodies *b)
 {
@@ -47,7 +47,7 @@ static int hash_env(const struct keys *k, const struct job_spec *spec,
         siphash_init128(&h, &k->secret);
         siphash_add(&h, p.bytes, p.n);
         b->env_hash = siphash_end128(&h);
-        b->env = spec->env_given ? NULL : env; /* the names are of this spec alone */
+        b->env = spec->env_given ? NULL : env; /* names given by this spec alone */
         b->bytes += job_env_bytes(env);
     }
     pack_fini(&p);
@@ -63,7 +63,7 @@ int keys_body(const struct keys *k, const struct job_spec *spec, struct keys_bod
 
     if (r == 0)
         r = hash_env(k, spec, b);
-    if (r == 0) { /* the key is part of it, and the same where it is compared */
+    if (r == 0) { /* includes the key: two specs are only compared under one key */
         const uint64_t lengths[] = {p.own.n, p.env.n, p.argv.n};
 
         siphash_init128(&h, &k->secret);

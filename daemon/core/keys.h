@@ -1,19 +1,18 @@
-/* Idempotency keys: which job a user's key stands for, so that a submission that is sent
- * once more finds the first one.
+/* Idempotency keys: which job a user's key stands for, so that a repeated submission
+ * finds the first one.
  *
- * A key is kept as its name, SipHash-128 over the user, the length and the bytes under
- * a secret of the store, and what was submitted with it as the same hash of the packed
- * spec. The bytes themselves are not kept: those of a key are in the job's spec, which
- * may be packed, in the store, or, of a submission on its way, not a job's at all. So 128
- * bits decide. Of n keys two are taken for one with a probability of n^2 / 2^129 (2^-89
- * for a million), two bodies under one key with 2^-128, and without the secret nobody can
- * aim.
+ * A key is stored as its name: SipHash-128 over user, length and bytes, under a secret of
+ * the store. The packed spec is stored as the same kind of hash. The bytes are not
+ * stored: they are in the job's spec, which may be packed, in the store, or not yet part
+ * of a job. So 128 bits decide. Among n keys two collide with a probability of n^2 /
+ * 2^129 (2^-89 for a million), two bodies under one key with 2^-128, and nobody can aim
+ * without the secret.
  *
- * An entry is claimed by a submission on its way (`claim`, no id yet), then belongs to a
- * job: 80 bytes of heap and a bucket. It stays when the job leaves memory and history,
- * until the store says that its row has gone (store/key_row.h). A store that keeps
- * nothing has no rows: then it stays until the job is forgotten on demand. Pure; core's
- * lock guards it. */
+ * An entry is first claimed by a submission (`claim`, no id), then belongs to a job; it
+ * costs 80 bytes of heap and a bucket. The entry outlives the job in memory and in
+ * history, until the store reports that its row is gone (store/key_row.h). A store that
+ * keeps nothing has no rows: there the entry stays until the job is forgotten on demand.
+ * Pure; core.lock guards it. */
 #ifndef VOLTD_CORE_KEYS_H
 #define VOLTD_CORE_KEYS_H
 
@@ -27,35 +26,35 @@
 #include "daemon/job/spec.h"
 
 struct keys_entry {
-    struct hash_node node; /* hash: the low half of its name */
+    struct hash_node node; /* hash: the low half of the name */
     uint64_t name_hi;      /* the high half */
     struct siphash128
-        body;          /* of the spec: what belongs to one submission alone excepted */
-    uint64_t id;       /* 0: claimed */
-    const void *claim; /* by this submission */
-    struct user *user; /* whose it is; NULL: it is not counted */
+        body;          /* of the spec, without what belongs to one submission alone */
+    uint64_t id;       /* 0: only claimed */
+    const void *claim; /* the submission that claims it */
+    struct user *user; /* the owner; NULL: not counted */
 };
 
 /* Zero-initialised is empty, with a secret that everybody knows. */
 struct keys {
-    struct siphash_key secret; /* set before the first use, then never written: read
-                                * without the lock */
+    struct siphash_key secret; /* set before the first use, then constant: read without
+                                * the lock */
     struct hash_table table;
-    uint64_t claimers; /* submissions that claimed keys so far */
+    uint64_t claimers; /* submissions so far that claimed keys */
 };
 
-/* Specs that are hashed one after the other: many of them share an environment, which is
- * sorted and hashed once. Zero-initialised is new. */
+/* State for hashing specs one after the other: many share an environment, which is sorted
+ * and hashed once. Zero-initialised is new. */
 struct keys_bodies {
-    const struct job_env *env; /* the latest; it is borrowed: its spec stays */
+    const struct job_env *env; /* the latest; borrowed, so its spec must stay */
     struct siphash128 env_hash;
-    size_t bytes; /* that have been hashed */
+    size_t bytes; /* hashed so far */
 };
 
-/* Any thread, without the lock: they look at the secret alone. A name is never zeroes,
- * which stand for no key. */
+/* Returns the name of a key, never zeroes, which stand for no key. Any thread, without
+ * the lock, as keys_body(): both read only the secret. */
 struct siphash128 keys_name(const struct keys *k, uid_t uid, const char *key);
-/* 0; -ENOMEM. */
+/* Computes the hash of a spec. Returns 0 or -ENOMEM. */
 int keys_body(const struct keys *k, const struct job_spec *spec, struct keys_bodies *b,
               struct siphash128 *ret);
 
@@ -69,13 +68,13 @@ static inline bool keys_is_name(struct siphash128 name)
     return name.lo || name.hi;
 }
 
-/* NULL: there is none. Borrowed until it is removed. */
+/* Returns the entry of a name, borrowed until it is removed. NULL: none. */
 struct keys_entry *keys_find(const struct keys *k, struct siphash128 name);
-/* The name must be new. user: whose it is. NULL: no memory. */
+/* Adds an entry for a new name of this user. NULL: no memory. */
 struct keys_entry *keys_put(struct keys *k, struct siphash128 name, struct user *user);
-/* Frees it. */
+/* Removes and frees the entry. */
 void keys_remove(struct keys *k, struct keys_entry *e);
-/* The key of this job is free, unless another one has it or is about to. */
+/* Removes the key of this job, if the entry is still this job's and unclaimed. */
 void keys_free(struct keys *k, struct siphash128 name, uint64_t id);
 void keys_fini(struct keys *k);
 

@@ -1,5 +1,4 @@
-/* The leases that there are (leases.h): found by their ids, and by their users. Lock
- * held. */
+/* The table of leases (leases.h), by id and by user. Lock held in all functions. */
 #ifndef VOLTD_CORE_LEASE_TABLE_H
 #define VOLTD_CORE_LEASE_TABLE_H
 
@@ -16,31 +15,31 @@
 
 struct core;
 
-#define LEASE_LOOKS 13 /* at one, when it may have been let go (leases.h) */
+#define LEASE_LOOKS 13 /* at one lease, when its process may have let go (leases.h) */
 
 enum lease_state {
     LEASE_WAITS,
-    LEASE_GIVEN, /* it has what it claims; the process does not know yet */
-    LEASE_HELD,  /* as long as the process and what inherits from it want */
+    LEASE_GIVEN, /* granted; the process has not been notified */
+    LEASE_HELD,  /* while the file is open, here or in a child process */
 };
 
 struct lease {
     struct waiter waiter;
     struct hash_node hash;   /* in leases.all, by id */
-    struct list_node own;    /* among those of its user, in the order of their ids */
-    struct list_node node;   /* in one of the lists of leases, or in none */
-    struct volt_waker waker; /* WAITS: of what has asked */
+    struct list_node own;    /* in its user's list, in order of ids */
+    struct list_node node;   /* in `in` */
+    struct volt_waker waker; /* WAITS: the call that asked */
     uint64_t id;
     uid_t uid;
     enum lease_state state;
-    struct list *in;       /* that list; NULL: a call waits for it, and ends it */
-    uint8_t looks;         /* in a list: since something was known of it */
-    uint64_t look_at_usec; /* in leases.again: when */
+    struct list *in;       /* a list of struct leases; NULL: a call waits, and ends it */
+    uint8_t looks;         /* so far, since something happened to it */
+    uint64_t look_at_usec; /* in leases.again: time of the next look */
     enum job_claim_mode mode;
-    uint64_t permits, capacity; /* PERMITS; what the semaphore had */
+    uint64_t permits, capacity; /* PERMITS; capacity of the semaphore at the grant */
     pid_t pid;
     uint64_t since_usec;
-    struct job_key in_job; /* as it was asked for, with the next */
+    struct job_key in_job; /* where it was asked for, with in_lease */
     uint64_t in_lease;
     char command[];
 };
@@ -48,25 +47,28 @@ struct lease {
 /* [L] Zero-initialised is empty. */
 struct leases {
     struct hash_table all;
-    size_t nlisted;    /* in the lists: those that only their file can end: HELD, or the
-                        * call that has asked has gone */
-    struct list quiet; /* those that nothing has happened to */
-    struct list due;   /* whose process may have let go: to be looked at */
-    struct list again[LEASE_LOOKS - 1]; /* likewise, later, by `looks`: all of a list wait
-                                     * equally long, so its first is its next */
+    size_t nlisted;    /* leases in the lists below: HELD, or without a call; only their
+                        * file ends them */
+    struct list quiet; /* leases that need no look */
+    struct list due;   /* leases to look at now: the process may have let go */
+    struct list again[LEASE_LOOKS - 1]; /* leases to look at later, by `looks`; all of one
+                                         * list wait equally long, so its first is its
+                                         * next */
     struct volt_waker waker;            /* of the task that looks, while nothing is due */
 };
 
 #define lease_of_waiter(w) list_thing(w, struct lease, waiter)
 
-/* NULL: there is none. */
+/* Returns the lease of this id. NULL: none. */
 struct lease *leases_find(struct core *core, uint64_t id);
-/* Of a user, behind this one; NULL: the first. NULL: there is none. */
+/* Returns the user's lease behind l, or the first one if l is NULL. NULL: none is
+ * left. */
 struct lease *leases_next(struct core *core, uid_t uid, const struct lease *l);
 const char *lease_name(const struct lease *l);
 bool lease_claims(const struct lease *l, const struct resource *r);
 
-/* Adds it; the table has room (hash_table_reserve()), and the user is known. */
+/* Adds a lease. The table must have room (hash_table_reserve()) and the user must
+ * exist. */
 void leases_add(struct core *core, struct lease *l);
 void leases_remove(struct core *core, struct lease *l);
 

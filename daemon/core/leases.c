@@ -32,7 +32,7 @@ static struct lease *lease_new(const struct lease_ask *ask)
     return l;
 }
 
-/* For one more. */
+/* Makes room for one more lease of this user. */
 static int find_room(struct core *core, uid_t uid, bool fresh, struct volt_error *err)
 {
     const struct user *u = users_get(&core->users, uid);
@@ -44,7 +44,7 @@ static int find_room(struct core *core, uid_t uid, bool fresh, struct volt_error
     return 0;
 }
 
-/* What is not there, or not the user's, it is not inside of. */
+/* Clears in_job and in_lease if they do not exist or are not the user's. */
 static void find_outer(struct core *core, struct lease *l)
 {
     const struct job *job = table_get(&core->table, l->in_job.id);
@@ -56,7 +56,8 @@ static void find_outer(struct core *core, struct lease *l)
         l->in_lease = 0;
 }
 
-/* Others may wait for what it is inside of. */
+/* Returns ADMISSION_FIRST for a lease inside a holder: others may wait for that
+ * holder. */
 static int32_t priority_of(const struct core *core, const struct lease *l)
 {
     const struct job *job = table_get(&core->table, l->in_job.id);
@@ -64,7 +65,7 @@ static int32_t priority_of(const struct core *core, const struct lease *l)
     return l->in_lease || (job && job->claims) ? ADMISSION_FIRST : 0;
 }
 
-/* With its class, and in the tables; it neither waits nor has anything. */
+/* Makes a lease with its class, in the tables; it does not wait and has nothing yet. */
 static int make(struct core *core, const struct lease_ask *ask, bool fresh,
                 struct lease **ret, struct volt_error *err)
 {
@@ -117,7 +118,7 @@ static void unmake(struct core *core, struct lease *l)
 
 /* --- life --------------------------------------------------------------------------- */
 
-/* As leases_ask(). */
+/* Grants the lease or makes it wait; returns as leases_ask(). */
 static int enter(struct core *core, struct lease *l, bool waits, struct volt_error *err)
 {
     const uint64_t now = waiting_now(core);
@@ -224,7 +225,7 @@ void leases_fini(struct core *core)
     hash_table_fini(&core->leases.all);
 }
 
-/* --- which are to be looked at ------------------------------------------------------ */
+/* --- leases to look at -------------------------------------------------------------- */
 
 static void move(struct lease *l, struct list *to)
 {
@@ -263,8 +264,8 @@ static struct lease *first_of(const struct list *list)
     return list->first ? list_thing(list->first, struct lease, node) : NULL;
 }
 
-/* Of each list the first is due if it is to be looked at by now. Returns when the next
- * is. */
+/* Makes the first lease of each list due whose time has come. Returns the time of the
+ * next one. */
 static uint64_t again_due(struct leases *all, uint64_t now)
 {
     uint64_t next = UINT64_MAX;

@@ -1,9 +1,9 @@
-/* Leases: claims on one lock or semaphore each that a process has, or waits for, which no
- * job's spec names (volt-lock). Lock held in all functions.
+/* Leases: claims of processes outside of jobs on one lock or semaphore each (volt-lock).
+ * Lock held in all functions.
  *
- * A lease is a waiter like a job, which needs no slot: it has its place in the line, by
- * an id of the same numbers, and gets what it claims by the dispatcher. How long it has
- * that is not for core to say: daemon/lease. Nothing of it is in the store. */
+ * A lease is a waiter like a job, but needs no slot. Its id, from the same numbers as
+ * those of jobs, gives its place in the line, and the dispatcher grants it. daemon/lease
+ * decides how long it is held. Leases are not in the store. */
 #ifndef VOLTD_CORE_LEASES_H
 #define VOLTD_CORE_LEASES_H
 
@@ -20,54 +20,57 @@ struct core;
 struct tx;
 
 #define LEASES_MOST   10000 /* of one user */
-#define LEASE_COMMAND 255   /* bytes of what is told of one */
+#define LEASE_COMMAND 255   /* bytes of the command that are shown */
 
-/* What is known of one; the names are borrowed. */
+/* A request for a lease; names are borrowed. */
 struct lease_ask {
     uint64_t id;
     uid_t uid;
-    struct job_claim claim; /* not a rate. had: of a lease that an earlier voltd gave */
-    pid_t pid;              /* of the process that has asked; 0: not known */
-    const char *command;    /* for people, LEASE_COMMAND bytes at most */
-    uint64_t since_usec;    /* CLOCK_REALTIME: it was asked for, or given */
-    struct job_key in_job;  /* it is asked for inside this job or element; id 0: none */
-    uint64_t in_lease;      /* inside the command of this lease; 0: none */
+    struct job_claim claim; /* not a rate; had: as an earlier voltd granted it */
+    pid_t pid;              /* the process that asked; 0: unknown */
+    const char *command;    /* shown to people; at most LEASE_COMMAND bytes */
+    uint64_t since_usec;    /* CLOCK_REALTIME of the request, or of the grant */
+    struct job_key in_job;  /* the job or element that it is asked for in; id 0: none */
+    uint64_t in_lease;      /* the lease whose command it is asked for in; 0: none */
 };
 
-/* Makes one that waits, or is given at once: until leases_end(). waits false: only if it
- * can have its claim now. Inside of what holds something it goes before all others. 0;
- * -EAGAIN: it cannot; or with the reason: -EINVAL: it never can; -EDEADLK: it would wait
- * for what it is inside of (deadlock.h); -ESHUTDOWN; -ENOMEM. */
+/* Makes a lease that waits, or is granted at once; leases_end() frees it. waits false:
+ * only makes it if it is granted at once. A lease inside a holder goes before all others.
+ * Returns 0, -EAGAIN (it would have to wait), or with the reason
+ *   -EINVAL      it can never be granted
+ *   -EDEADLK     it would wait for what it is inside of (deadlock.h)
+ *   -ESHUTDOWN   voltd ends
+ *   -ENOMEM */
 int leases_ask(struct tx *tx, const struct lease_ask *ask, bool waits, struct lease **ret,
                struct volt_error *err);
-/* One that was held, or waited, when an earlier voltd ended, as it says itself. 0;
+/* Makes a lease that was held, or waited, under an earlier voltd. Returns 0 or
  * -ENOMEM. */
 int leases_recover(struct core *core, const struct lease_ask *ask, bool waits);
-/* It has what it claims from now on: the dispatcher's. */
+/* Grants the lease. For the dispatcher. */
 void leases_give(struct tx *tx, struct lease *l);
-/* GIVEN: the process will know. */
+/* Marks a granted lease as held: the process will be notified. */
 void leases_hold(struct core *core, struct lease *l);
-/* The call that has it has gone. It keeps its place, or what it was given, while it has
- * its file; that is looked at. */
+/* Separates the lease from its call, which is gone. The lease keeps its place, or its
+ * grant, as long as its file is open; that is looked at from now on. */
 void leases_detach(struct tx *tx, struct lease *l);
-/* A call has it from now on, until leases_hold(), _detach() or _end(): no other call and
- * nothing that looks at its file ends it. */
+/* Gives the lease to a call until leases_hold(), _detach() or _end(). Meanwhile no other
+ * call ends it, nor a look at its file. */
 void leases_attach(struct core *core, struct lease *l);
-/* It goes, with what it has or waits for; freed. */
+/* Ends and frees the lease; releases what it has. */
 void leases_end(struct tx *tx, struct lease *l);
 
-/* --- which are to be looked at ------------------------------------------------------ */
-/* This one, and again for some time; nothing happens while a call waits for it. The task
- * is woken by tx. */
+/* --- leases to look at -------------------------------------------------------------- */
+/* Makes this lease due, and again later; does nothing while a call waits for it. tx wakes
+ * the task that looks. */
 void leases_note(struct tx *tx, uint64_t id);
-/* As many of those that nothing has happened to, those first that were not looked at for
- * longest. once: not again. */
+/* Makes at most n quiet leases due, those first that were looked at longest ago. once: no
+ * further looks. */
 void leases_note_some(struct tx *tx, size_t n, bool once);
-/* The first that is due by now, which is not any more. NULL: there is none; *ret_next:
- * when there is one, UINT64_MAX: nobody knows. */
+/* Returns the first due lease and makes it quiet. NULL: none is due by now. *ret_next:
+ * when the next one will be; UINT64_MAX: unknown. */
 struct lease *leases_take_due(struct core *core, uint64_t now, uint64_t *ret_next);
-/* Nothing has changed about it: it is looked at again 1, 2, 4, ... ms later, LEASE_LOOKS
- * times in all. */
+/* Schedules the next look at an unchanged lease, 1, 2, 4, ... ms later, at most
+ * LEASE_LOOKS looks in all. */
 void leases_look_again(struct core *core, struct lease *l, uint64_t now);
 
 void leases_fini(struct core *core);

@@ -3,7 +3,7 @@
 
 #include "daemon/core/state.h"
 
-/* NULL: it has none. */
+/* Returns the work of the job, or of the element. NULL: none. */
 static struct work *work_of(const struct job *job, int64_t index)
 {
     if (index == JOB_NO_INDEX)

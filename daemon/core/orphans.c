@@ -1,7 +1,7 @@
 /* See orphans.h. */
 #include "daemon/core/orphans.h"
 
-/* The newest attempt is the last of its job in the order of keys. */
+/* Searches backwards: in order of keys, the newest attempt is the last of its job. */
 struct orphan *orphans_find(const struct orphans *o, uint64_t id, int64_t index)
 {
     for (size_t i = o->n; i-- > 0;)

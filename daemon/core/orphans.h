@@ -1,5 +1,5 @@
-/* Orphans: exit records of an earlier life of the daemon, of which the store knows no
- * job. The list is made at the start (life/orphan.c) and in order of its keys. */
+/* Orphans: exit records of an earlier voltd whose jobs the store does not know. The list
+ * is made at the start (life/orphan.c), in order of keys. */
 #ifndef VOLTD_CORE_ORPHANS_H
 #define VOLTD_CORE_ORPHANS_H
 
@@ -9,7 +9,7 @@
 
 struct orphan {
     struct job_key key;
-    struct job_status status; /* [L]; the rest never changes */
+    struct job_status status; /* [L]; all else is constant */
 };
 
 struct orphans {
@@ -17,7 +17,7 @@ struct orphans {
     size_t n;
 };
 
-/* The newest attempt of a job or element; NULL: none is an orphan. */
+/* Returns the newest attempt of a job or element. NULL: it is no orphan. */
 struct orphan *orphans_find(const struct orphans *o, uint64_t id, int64_t index);
 
 #endif

@@ -8,15 +8,15 @@
 struct shared {
     struct hash_node node;
     struct shares *owner;
-    uint64_t refs; /* packed specs */
+    uint64_t refs; /* of packed specs */
     size_t n;
     uint8_t bytes[];
 };
 
-/* Behind the struct: as many pointers as it has parts, then n bytes of its own. */
+/* After the struct come as many pointers as it has parts, then n bytes of its own. */
 struct packed {
     uint32_t n;
-    bool env, argv; /* has this part */
+    bool env, argv; /* which parts it has */
     struct shared *part[];
 };
 
@@ -52,7 +52,7 @@ static bool is(const struct shared *x, const struct pack *p)
     return x && x->n == p->n && memcmp(x->bytes, p->bytes, p->n) == 0;
 }
 
-/* Lock held. NULL: there is none. */
+/* Lock held. Returns the part with these bytes. NULL: none. */
 static struct shared *find(struct shares *s, const struct pack *p, uint64_t hash)
 {
     struct hash_node *n = hash_table_first(&s->table, hash);
@@ -62,7 +62,7 @@ static struct shared *find(struct shares *s, const struct pack *p, uint64_t hash
     return n ? shared_of(n) : NULL;
 }
 
-/* Lock held. NULL: no memory. */
+/* Lock held. Returns a new part. NULL: no memory. */
 static struct shared *add(struct shares *s, const struct pack *p, uint64_t hash)
 {
     struct shared *x =
@@ -76,8 +76,8 @@ static struct shared *add(struct shares *s, const struct pack *p, uint64_t hash)
     return x;
 }
 
-/* One more user of these bytes; NULL: no memory. What the job before had too is found
- * without its hash. */
+/* Returns the part with these bytes, with one more reference. NULL: no memory. The part
+ * that the job before used is found without hashing. */
 static struct shared *share(struct shares *s, enum shares_part part, const struct pack *p)
 {
     pthread_mutex_lock(&s->lock);
@@ -141,7 +141,7 @@ static struct packed *pack_up(struct shares *s, const struct spec_pack *p)
 
 struct packed *packed_new(struct shares *s, const struct job_spec *spec)
 {
-    uint8_t own[256], argv[256]; /* more than most have */
+    uint8_t own[256], argv[256]; /* enough for most */
     struct spec_pack p = {.own = pack_in(own, sizeof(own)),
                           .argv = pack_in(argv, sizeof(argv))};
     struct packed *d = NULL;

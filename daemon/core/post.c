@@ -1,4 +1,4 @@
-/* Facts into the store, events into the status, and what counts them: post.h. */
+/* Appends facts to the store, applies events to statuses, and counts: post.h. */
 #include "daemon/core/post.h"
 
 #include <assert.h>
@@ -11,16 +11,16 @@
 #include "daemon/store/fact.h"
 
 #define OWED_MAX 2 /* STARTING, STARTED */
-/* The event, its output, that it is the last; what is spent with a start. */
+/* The event, its output, its last fact, its key; tokens spent by a start. */
 #define FACTS_MAX (OWED_MAX + 4 + JOB_CLAIMS_MAX)
 
-/* The task whose attempt the event is of. That of an array as a whole has none. */
+/* Returns the task whose attempt the event is about. NULL for an array as a whole. */
 static struct work *work_of(const struct job *job, int64_t item)
 {
     return job->array && item == ARRAY_WHOLE ? NULL : jobs_live(job, item);
 }
 
-/* --- what it does here -------------------------------------------------------------- */
+/* --- applying an event -------------------------------------------------------------- */
 
 struct job_status core_whole_told(enum job_event_type type)
 {
@@ -45,7 +45,7 @@ static void tell(struct core *core, struct job *job, int64_t item,
     core_tell(core, &news);
 }
 
-/* An event of the array as a whole. */
+/* Reports an event of the array as a whole. */
 static void tell_array(struct core *core, struct job *job, enum job_event_type type)
 {
     const struct job_event ev = {.type = type, .at_usec = jobs_now_usec()};
@@ -54,7 +54,7 @@ static void tell_array(struct core *core, struct job *job, enum job_event_type t
     tell(core, job, ARRAY_WHOLE, &ev, &st);
 }
 
-/* Jobs or elements have gone from one state to another. */
+/* Counts jobs or elements that changed their state. */
 static void count_moved(struct core *core, struct job *job,
                         const struct array_effects *fx)
 {
@@ -79,7 +79,7 @@ static int apply_to_array(struct core *core, struct job *job, int64_t item,
     count_moved(core, job, &fx);
     if (item == ARRAY_WHOLE)
         tell_array(core, job, fx.over ? JOB_EV_EXITED : ev->type);
-    else if (ev->type != JOB_EV_SUBMIT) /* it was submitted and told with its array */
+    else if (ev->type != JOB_EV_SUBMIT) /* reported with its array */
         tell(core, job, item, ev, array_own(job->array, item));
     if (item != ARRAY_WHOLE && fx.over)
         tell_array(core, job, JOB_EV_EXITED);
@@ -105,7 +105,7 @@ static int apply_to_job(struct core *core, struct job *job, const struct job_eve
     return 0;
 }
 
-/* An attempt that has led back to the queue owes nothing: its facts are in the store. */
+/* Applies the event. An attempt that led back to the queue owes no facts. */
 static int apply(struct core *core, struct job *job, int64_t item,
                  const struct job_event *ev)
 {
@@ -124,14 +124,14 @@ static int apply(struct core *core, struct job *job, int64_t item,
     return r;
 }
 
-/* --- its facts ---------------------------------------------------------------------- */
+/* --- facts of an event -------------------------------------------------------------- */
 
-/* What the job will be. 0; -EPROTO. */
+/* Computes the job's status after the event. Returns 0 or -EPROTO. */
 static int foresee(const struct job *job, int64_t item, const struct job_event *ev,
                    struct job_status *ret)
 {
     if (job->array && item == ARRAY_WHOLE) {
-        struct array whole = *job->array; /* its elements are not touched */
+        struct array whole = *job->array; /* shares the elements, unchanged */
         struct array_effects fx;
 
         *ret = core_whole_told(ev->type);
@@ -150,12 +150,12 @@ static void put_fact(const struct job *job, int64_t item, const struct job_event
     ret->event.after.owner = job->owner.uid;
     ret->event.after.state = st->state;
     ret->event.after.end = job_end_told(ev, st);
-    if (ev->attempt) /* STARTING begins it */
+    if (ev->attempt) /* STARTING begins this attempt */
         ret->event.key.attempt = ev->attempt;
 }
 
-/* Of the running attempt; then the job was in that state. A cancel may come between its
- * STARTING and its STARTED: its fact says that the one was now, and there is no other. */
+/* Makes an owed fact of the running attempt, which put the job in `state`. A cancel may
+ * come before STARTED: then STARTING is dated now, and there is no STARTED. */
 static void put_owed(const struct job *job, int64_t item, enum job_event_type type,
                      enum job_state state, struct job_event *ev, struct store_fact *ret)
 {
@@ -170,7 +170,8 @@ static void put_owed(const struct job *job, int64_t item, enum job_event_type ty
     put_fact(job, item, ev, &then, ret);
 }
 
-/* What has happened to the running attempt and is not in the store yet. */
+/* Collects the facts of the running attempt that the store lacks. Returns their
+ * number. */
 static size_t owed_facts(const struct job *job, int64_t item, const struct work *w,
                          struct job_event events[OWED_MAX],
                          struct store_fact facts[OWED_MAX])
@@ -194,7 +195,7 @@ static size_t owed_facts(const struct job *job, int64_t item, const struct work 
     return n;
 }
 
-/* What is owed is in the store, and STARTING itself if that is the event. */
+/* Notes that the store has the owed facts, and STARTING if that is the event. */
 static void note_kept(struct work *w, const struct job_status *st,
                       const struct job_event *ev)
 {
@@ -204,7 +205,8 @@ static void note_kept(struct work *w, const struct job_status *st,
     w->kept_started |= st->started_usec != 0;
 }
 
-/* The facts of an event after which the job is *next; *copy is its own. */
+/* Collects the facts of an event after which the status is *next. *copy is the event that
+ * the facts point to. Returns their number. */
 static size_t event_facts(const struct core *core, const struct job *job, int64_t item,
                           const struct work *w, struct job_event *copy,
                           const struct job_status *next, struct store_fact *facts)
@@ -232,7 +234,7 @@ static bool has_start(const struct store_fact *facts, size_t n)
     return false;
 }
 
-/* Appends what is owed, then ev, after which the job is *next. NULL: what is owed. */
+/* Appends owed facts, and then ev (NULL: none), after which the status is *next. */
 static int append(struct core *core, struct job *job, int64_t item,
                   const struct job_event *ev, const struct job_status *next,
                   struct store_commit *c)
@@ -255,8 +257,9 @@ static int append(struct core *core, struct job *job, int64_t item,
     return r;
 }
 
-/* While jobs wait for slots, ends and early starts are committed several at a time: each
- * commit costs what a short job does, and no slot is empty for them. */
+/* Returns whether the commit may wait for more. While jobs wait for slots, ends and early
+ * starts share commits: a commit costs as much as a short job, and no slot is empty
+ * meanwhile. */
 static bool is_patient(const struct core *core, const struct work *w,
                        const struct job_event *ev)
 {
@@ -264,7 +267,7 @@ static bool is_patient(const struct core *core, const struct work *w,
                                     (ev->type == JOB_EV_STARTING && work_is_early(w)));
 }
 
-/* The work that waits for the commit of the event; NULL: none does. */
+/* Returns the work that waits for the commit of the event. NULL: none. */
 static struct work *waiter_of(const struct job *job, int64_t item,
                               const struct job_event *ev)
 {
@@ -297,19 +300,19 @@ static int keep(struct tx *tx, struct job *job, int64_t item, const struct job_e
     return 0;
 }
 
-/* A watcher is told of a start at once, not with the job's next event; not where its end
- * is in the same section. */
+/* Appends STARTED at once while there is a watcher, not with the job's next fact; not if
+ * its end is in the same section. */
 static void keep_owed(struct core *core, struct job *job, int64_t item,
                       const struct job_event *ev)
 {
     if (event_log_is_watched(core->parts.log) && ev->type == JOB_EV_STARTED &&
         !job_kinds[job->kind].ends_at_once)
-        (void)append(core, job, item, NULL, NULL, NULL); /* no memory: owed still */
+        (void)append(core, job, item, NULL, NULL, NULL); /* no memory: it stays owed */
 }
 
 /* --- posts -------------------------------------------------------------------------- */
 
-/* It is applied and owes its fact: what the job will be need not be known beforehand. */
+/* Applies an event that owes its fact; its outcome need not be computed first. */
 static int post_owed(struct core *core, struct job *job, int64_t item,
                      const struct job_event *ev)
 {
@@ -321,8 +324,8 @@ static int post_owed(struct core *core, struct job *job, int64_t item,
     return 0;
 }
 
-/* An end on its way into the store is too late to cancel, but one that leads to another
- * attempt: that counts at once, and a cancel behind it is one of a queued job. */
+/* Marks the work as ending. From then on a cancel is too late. An end that leads to
+ * another attempt counts at once, and a later cancel meets a queued job. */
 static void note_end(struct work *w, const struct job_status *next)
 {
     w->again = next->state != JOB_DONE;
@@ -331,8 +334,9 @@ static void note_end(struct work *w, const struct job_status *next)
         w->ticket = core_before_log(w->core);
 }
 
-/* After a crash, whatever it was about. What holds claims is to be known as their holder
- * before it begins, unless that and its end are kept at once. */
+/* Returns whether the job begins anew after a crash, whatever it has done. A holder of
+ * claims must be durable as such before it begins, unless its end is stored with its
+ * start. */
 static bool is_to_begin_anew(const struct job *job)
 {
     return !jobs_is_process(job) && (!job->claims || job_kinds[job->kind].ends_at_once);
@@ -345,7 +349,7 @@ int core_post(struct tx *tx, struct job *job, int64_t item, const struct job_eve
     int r;
 
     if (row->when == JOB_EVENT_BEFORE)
-        return -EPROTO; /* core_settle() is for it */
+        return -EPROTO; /* use core_settle() */
     if (row->when == JOB_EVENT_OWED ||
         (row->owed_without_process && is_to_begin_anew(job)))
         return post_owed(tx->core, job, item, ev);
@@ -386,10 +390,10 @@ int core_enter(struct tx *tx, struct job *job, uint64_t id, uint64_t at_usec)
     core->counts.by_state[JOB_QUEUED] += n;
     if (job->array)
         job->status.submitted_usec = at_usec;
-    (void)apply(core, job, ARRAY_WHOLE, &submit); /* what is fresh takes it */
+    (void)apply(core, job, ARRAY_WHOLE, &submit); /* a fresh job always takes it */
     index_enter(core, job);
     job->waiter.rank = WAITING_RANK(id);
-    return job_act(tx, job, ARRAY_WHOLE); /* it came with the task that it needs */
+    return job_act(tx, job, ARRAY_WHOLE); /* cannot fail: the job has the task it needs */
 }
 
 void core_barrier(struct tx *tx, struct work *w)

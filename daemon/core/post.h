@@ -1,25 +1,25 @@
-/* One way to change the state of a job.
+/* The one way to change the state of a job.
  *
- * A post is one event of one job, array or element. What it may do is its row in
- * daemon/job/event.c; when it counts is a column of that:
+ * A post is one event of one job, array or element. Its row in daemon/job/event.c says
+ * what it may do; a column there says when it counts:
  *
- *   before     submission     its fact is committed, then core_enter()
- *   now        core_post()    its fact is appended and it is applied in one section of
- *                             the lock. Refused: it has not happened, and the caller says
- *                             so, or posts it again after POST_AGAIN
- *   owed       core_post()    it is applied; its fact goes in front of the job's next
- *                             one, or at once while somebody watches
- *   at_commit  core_post()    its fact is appended; core_settle() when that is committed.
- *                             In between a cancel comes too late. Refused: post it again
+ *   before     submission     its fact is committed first, then core_enter()
+ *   now        core_post()    appends its fact and applies it in one section of the lock.
+ *                             Refused: it has not happened; the caller reports that, or
+ *                             posts it again after POST_AGAIN
+ *   owed       core_post()    applies it; its fact is appended before the job's next one,
+ *                             or at once while there is a watcher
+ *   at_commit  core_post()    appends its fact; core_settle() when that is committed.
+ *                             A cancel in between is too late. Refused: post it again
  *
- * Facts are appended in the order in which the events of a job are posted, those of one
- * post as one group: they are committed together or not at all. So whatever waits for the
- * commit (START, a reply, the removal of a record) waits for all that led to it. An event
- * whose row has `awaited`, unless it is owed, sets up the commit of the job's task:
+ * Facts are appended in the order in which a job's events are posted. The facts of one
+ * post are one group: all are committed, or none. So whatever waits for the commit
+ * (START, a reply, the removal of a record) waits for all that led to it. An event whose
+ * row is `awaited`, and not owed, sets up the commit of the job's task:
  * work_commit_poll().
  *
- * A post changes its own job and nothing else: no other job's state, slot or task. What
- * it means to others is linked into the agenda (agenda.h). */
+ * A post changes its own job only: no other job's state, slot or task. Jobs that it
+ * concerns are linked into the agenda (agenda.h). */
 #ifndef VOLTD_CORE_POST_H
 #define VOLTD_CORE_POST_H
 
@@ -27,31 +27,33 @@
 
 #include "daemon/job/event.h"
 
-#define POST_AGAIN UINT64_C(100000) /* after a refusal: there was no memory */
+#define POST_AGAIN UINT64_C(100000) /* us to wait after a refusal for lack of memory */
 
 struct job;
 struct tx;
 struct work;
 
-/* Lock held in all functions. `item` is an element's offset or ARRAY_WHOLE, which is also
- * that of a job; there is room for the element's status (array_reserve()). */
+/* Lock held in all functions. `item` is an element's offset, or ARRAY_WHOLE for an array
+ * and for a job. An element must have room for its status (array_reserve()). */
 
-/* 0; -EPROTO: the job takes no such event now; -ENOMEM or another error of the store: the
- * event has not happened. An awaited commit has the error as its status then. After an
- * EXITED that was refused the caller posts the same EXITED until it is taken: the work is
- * marked already as one that ends, and a cancel comes too late, or as one that goes
- * again. An awaited event needs a task, whose leaf is empty (work_leaf_fini()). */
+/* Posts an event. Returns 0, or an error after which the event has not happened:
+ *   -EPROTO   the job cannot take this event now
+ *   -ENOMEM, or another error of the store
+ * An awaited commit then has the error as its status. A caller whose EXITED was refused
+ * posts the same EXITED until it is taken: the work is already marked as ending, too late
+ * for a cancel, or as going again. An awaited event needs a task whose leaf is empty
+ * (work_leaf_fini()). */
 int core_post(struct tx *tx, struct job *job, int64_t item, const struct job_event *ev);
-/* The fact of an event is durable, or is no fact of its own: it counts. 0; -EPROTO. */
+/* Applies an event whose fact is durable, or that has no fact. Returns 0 or -EPROTO. */
 int core_settle(struct tx *tx, struct job *job, int64_t item, const struct job_event *ev);
-/* A job whose submission is committed comes into being: into the table, and it waits if
- * it has to. 0; -ENOMEM. */
+/* Enters a job whose submission is committed into the table; it waits if it has to.
+ * Returns 0 or -ENOMEM. */
 int core_enter(struct tx *tx, struct job *job, uint64_t id, uint64_t at_usec);
-/* The work's commit is that of all that was posted before. */
+/* Makes the work's commit wait for all facts posted before. */
 void core_barrier(struct tx *tx, struct work *w);
 
-/* What the news of an event of an array as a whole say of its state: after CANCEL,
- * EXPIRED and DEPENDENCY it stops; the others are about what of it is queued. */
+/* Returns the state that news of an array as a whole report: JOB_STOPPING after CANCEL,
+ * EXPIRED and DEPENDENCY; else JOB_QUEUED, as those events concern what is queued. */
 struct job_status core_whole_told(enum job_event_type type);
 
 #endif

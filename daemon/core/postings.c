@@ -1,6 +1,6 @@
-/* See postings.h. An entry is, from the highest bit on: the tag; whether it is a set; the
- * id, or the number of the set. So the entries of one tag stand together, in order of
- * their ids. */
+/* See postings.h. An entry has, from the highest bit down: the tag; whether it is a set;
+ * the id, or the number of the set. So the entries of a tag are adjacent and in order of
+ * ids. */
 #include "daemon/core/postings.h"
 
 #include <errno.h>
@@ -12,10 +12,10 @@
 #define ID_MASK    (IS_SET - 1)
 #define TAG_SHIFT  (POSTINGS_ID_BITS + 1)
 #define PAGES_MAX  (UINT32_C(1) << POSTINGS_TAG_BITS)
-#define ROOM_STEP  128 /* most pages grow once before they are divided */
+#define ROOM_STEP  128 /* most pages grow once before they are split */
 #define SETS_STEP  16
-#define LINE       (64 / sizeof(uint64_t)) /* entries of a cache line */
-#define RARE_AGAIN (POSTINGS_RARE / 4)     /* with so few its set is given up */
+#define LINE       (64 / sizeof(uint64_t)) /* entries in a cache line */
+#define RARE_AGAIN (POSTINGS_RARE / 4)     /* a set this small becomes entries */
 
 static uint64_t entry_of(uint32_t tag, uint64_t low)
 {
@@ -29,7 +29,7 @@ static uint32_t tag_of(uint64_t entry)
 
 /* --- one page ----------------------------------------------------------------------- */
 
-/* Place of the first entry from `from` on that is not below this one. */
+/* Returns the place of the first entry, from `from` on, that is not below this one. */
 static uint32_t place(const struct postings_page *page, uint32_t from, uint64_t entry)
 {
     uint32_t to = page->n;
@@ -72,7 +72,7 @@ static int page_put(struct postings_page *page, uint32_t at, uint64_t entry)
     return 0;
 }
 
-/* Takes n entries out. */
+/* Removes n entries. */
 static void page_take(struct postings_page *page, uint32_t at, uint32_t n)
 {
     uint64_t *from = page->entries + at;
@@ -85,13 +85,13 @@ static void page_take(struct postings_page *page, uint32_t at, uint32_t n)
 
 /* --- the pages ---------------------------------------------------------------------- */
 
-/* The smallest 2^k - 1 that is not below n. */
+/* Returns the smallest 2^k - 1 that is not below n. */
 static uint32_t mask_over(uint32_t n)
 {
     return n ? UINT32_MAX >> __builtin_clz(n) : 0;
 }
 
-/* There is one at least. */
+/* Returns the page of a tag; there must be a page. */
 static struct postings_page *page_of(const struct postings *p, uint32_t tag)
 {
     const uint32_t mask = mask_over(p->npages - 1);
@@ -100,7 +100,7 @@ static struct postings_page *page_of(const struct postings *p, uint32_t tag)
     return &p->pages[at < p->npages ? at : at & mask >> 1];
 }
 
-/* The page from which page number n is divided, and with which it is joined again. */
+/* Returns the page that page n was split from, and will be joined with. */
 static uint32_t origin_of(uint32_t n)
 {
     return n & mask_over(n) >> 1;
@@ -121,7 +121,7 @@ static bool make_page(struct postings *p)
     return true;
 }
 
-/* One more page. Without memory the pages have to become longer. */
+/* Splits a page. Without memory pages get longer instead. */
 static void divide(struct postings *p)
 {
     const uint32_t number = p->npages, mask = mask_over(number);
@@ -148,7 +148,7 @@ static void divide(struct postings *p)
     page_take(from, kept, moved);
 }
 
-/* One page less. Without memory it stays. */
+/* Joins the last page with its origin. Without memory it stays. */
 static void join(struct postings *p)
 {
     const uint32_t number = p->npages - 1;
@@ -174,7 +174,7 @@ static struct idset *set_of(const struct postings *p, uint64_t entry)
     return &p->sets[entry & ID_MASK];
 }
 
-/* The number of an empty set; -ENOMEM. */
+/* Returns the number of an empty set, or -ENOMEM. */
 static int64_t take_set(struct postings *p)
 {
     if (p->free_set) {
@@ -204,7 +204,8 @@ static void give_set_back(struct postings *p, uint32_t number)
     p->free_set = number + 1;
 }
 
-/* The entries of a tag, the first of which is at `at`, become a set. False: no memory. */
+/* Converts the entries of a tag, the first of which is at `at`, to a set. False: no
+ * memory. */
 static bool gather(struct postings *p, struct postings_page *page, uint32_t at)
 {
     const uint32_t tag = tag_of(page->entries[at]);
@@ -224,7 +225,7 @@ static bool gather(struct postings *p, struct postings_page *page, uint32_t at)
     return true;
 }
 
-/* The set at `at` becomes entries, as many as it has ids. Without memory it stays. */
+/* Converts the set at `at` to entries. Without memory it stays a set. */
 static void scatter(struct postings *p, struct postings_page *page, uint32_t at)
 {
     const uint64_t entry = page->entries[at];
@@ -244,7 +245,7 @@ static void scatter(struct postings *p, struct postings_page *page, uint32_t at)
     give_set_back(p, (uint32_t)(entry & ID_MASK));
 }
 
-/* --- all together ------------------------------------------------------------------- */
+/* --- the public functions ----------------------------------------------------------- */
 
 static bool is_set(const struct postings_page *page, uint32_t at, uint32_t tag)
 {

@@ -18,13 +18,13 @@
 #define DRAINED 2
 #define MADE    4
 
-#define PIECE  8 /* bytes of names in a number */
+#define PIECE  8 /* bytes of names in one number */
 #define PIECES (QUEUE_NAMES_BYTES / PIECE + 1)
 
 _Static_assert(1 + 3 * (QUEUE_SETTINGS + QUEUE_LISTS * PIECES) <= STORE_QUEUE_NUMBERS,
                "a fact has all of them");
 
-/* --- which -------------------------------------------------------------------------- */
+/* --- finding queues ----------------------------------------------------------------- */
 
 static struct queue *queue_at(struct list_node *n)
 {
@@ -84,7 +84,7 @@ bool queue_is_gone(const struct queue *q)
     return !q->is_configured && !q->hand.made;
 }
 
-/* Also while they all back off. */
+/* Returns whether jobs are in the queue, also while all of them back off. */
 static bool has_jobs(const struct queue *q)
 {
     const struct admission_queue_counts counts = admission_count_queue(q->admitted);
@@ -97,7 +97,7 @@ bool queue_is_over(const struct queue *q)
     return queue_is_gone(q) && !has_jobs(q) && !q->hand.paused;
 }
 
-/* --- in force ----------------------------------------------------------------------- */
+/* --- putting settings in force ------------------------------------------------------ */
 
 static uint32_t in_force(const struct queue *q, enum queue_setting s)
 {
@@ -119,8 +119,9 @@ uint32_t queues_slots(struct core *core)
     return queue_slots(queue_value(queues_first(core), QUEUE_SLOTS));
 }
 
-/* Slots of its own: no more than it may have, and its part of what there is where all
- * have more than that. Else slots would be kept that nothing can have. */
+/* Returns the slots that a queue owns: at most its maximum, and its share if all queues
+ * together own more than there are. Otherwise slots would stay reserved that nothing can
+ * use. */
 static uint32_t own_slots(const struct queue *q, uint64_t of_all, uint64_t slots)
 {
     const uint64_t own = in_force(q, QUEUE_NOMINAL), most = in_force(q, QUEUE_MAX);
@@ -154,12 +155,12 @@ static void put_in_force(struct core *core)
 
 static uint64_t mark_of(const struct queue_allowed *a)
 {
-    static const struct siphash_key no_secret; /* the same in each voltd */
+    static const struct siphash_key no_secret; /* zeroes: the same in each voltd */
 
     return siphash64(&no_secret, a->names, strlen(a->names));
 }
 
-/* Lists that were made by hand no longer. */
+/* Frees lists that are no longer made by hand. */
 static void drop_lists(struct queue *q)
 {
     for (int i = 0; i < QUEUE_LISTS; i++)
@@ -167,7 +168,7 @@ static void drop_lists(struct queue *q)
             queue_allowed_fini(&q->by_hand[i]);
 }
 
-/* What the configuration has overtaken. */
+/* Drops settings whose configured value has changed. */
 static void drop_old(struct queue *q)
 {
     for (int s = 0; s < QUEUE_SETTINGS; s++)
@@ -190,7 +191,7 @@ static void drop_configured(struct queue *q)
         queue_allowed_fini(&q->as_read.allowed[i]);
 }
 
-/* Nothing is left of it, nor waited for: not even a setting. */
+/* Returns whether nothing is left of a queue, and no setting waits for its return. */
 static bool is_vacant(const struct queue *q)
 {
     bool set = q->hand.made || q->hand.paused || q->hand.drained || q->stale;
@@ -202,7 +203,7 @@ static bool is_vacant(const struct queue *q)
     return !q->stays && !set && !has_jobs(q);
 }
 
-/* One that is vacant becomes this one. NULL: there is none. */
+/* Reuses a vacant queue for this name. NULL: none is vacant. */
 static struct queue *take_place(struct core *core, const char *name)
 {
     struct queue *q = queues_first(core);
@@ -216,7 +217,7 @@ static struct queue *take_place(struct core *core, const char *name)
     return q;
 }
 
-/* A new one, which the configuration does not have. NULL: no memory, or too many. */
+/* Makes a queue that the configuration does not have. NULL: no memory, or too many. */
 static struct queue *make(struct core *core, const char *name)
 {
     static const struct queue_policy all_alike = {.weight = 1, .lends = true};
@@ -250,7 +251,7 @@ static void take_over(struct queue *q, struct queue_config *c)
     drop_old(q);
 }
 
-/* Settings that were made by hand wait for its return. */
+/* Resets a queue that left the configuration. Settings by hand wait for its return. */
 static void give_up(struct queue *q)
 {
     struct queue_config none;
@@ -272,7 +273,8 @@ static bool has_place(struct core *core, const struct queue_config *configs, siz
     return true;
 }
 
-/* There is one for each. Places are taken last: nothing fails behind that. */
+/* Makes the queues that are missing. Vacant queues are reused last: nothing fails after
+ * that. */
 static int make_all(struct core *core, const struct queue_config *configs, size_t n)
 {
     struct queue *q;
@@ -329,7 +331,7 @@ void queues_free(struct core *core)
 
 /* --- facts -------------------------------------------------------------------------- */
 
-/* The numbers of a list. Returns how many. */
+/* Appends the numbers of a list to `to`. Returns how many. */
 static size_t put_names(uint64_t *to, int list, const char *names, uint64_t over)
 {
     const size_t length = strlen(names);
@@ -346,7 +348,7 @@ static size_t put_names(uint64_t *to, int list, const char *names, uint64_t over
     return n;
 }
 
-/* Three numbers of one. */
+/* Reads one triple of a list. */
 static void take_names(struct queue *q, const uint64_t *n)
 {
     const uint64_t list = n[0] - QUEUE_LISTS_FROM;
@@ -361,7 +363,7 @@ static void take_names(struct queue *q, const uint64_t *n)
     q->hand.list[list].over = n[2];
 }
 
-/* change: with its lists; NULL: those that there are. */
+/* Appends the fact of a queue. change: has new lists; NULL: the lists are as before. */
 static int keep(struct tx *tx, const struct queue *q, const struct queue_hand *h,
                 const struct queue_change *change, struct store_commit *commit)
 {
@@ -430,7 +432,7 @@ void queues_tidy(struct tx *tx)
             q->stale = false;
 }
 
-/* --- changes ------------------------------------------------------------------------ */
+/* --- changing a queue --------------------------------------------------------------- */
 
 static void set(struct queue *q, const struct queue_change *change,
                 struct queue_hand *next)
@@ -450,7 +452,7 @@ static void set(struct queue *q, const struct queue_change *change,
     }
 }
 
-/* It is in the store that they are these. */
+/* Takes the lists of a stored change. */
 static void take_lists(struct queue *q, struct queue_change *change)
 {
     for (int i = 0; i < QUEUE_LISTS; i++) {
@@ -463,8 +465,8 @@ static void take_lists(struct queue *q, struct queue_change *change)
     drop_lists(q);
 }
 
-/* With this set by hand q has more slots of its own, or the machine fewer, than before,
- * and all queues more of their own than there are. */
+/* Returns whether the change lets q own more slots, or leaves the machine fewer, so that
+ * all queues own more than there are. */
 static bool has_too_many(struct core *core, const struct queue *q,
                          const struct queue_hand *next)
 {
@@ -479,7 +481,7 @@ static bool has_too_many(struct core *core, const struct queue *q,
            queues_own(core) - before + after > slots;
 }
 
-/* What is set by hand after the change. 0, or why it cannot be. */
+/* Computes the settings by hand after the change. Returns 0, or why it is refused. */
 static int prepare(struct core *core, struct queue *q, const struct queue_change *change,
                    struct queue_hand *next)
 {
@@ -507,7 +509,7 @@ static int prepare(struct core *core, struct queue *q, const struct queue_change
     case QUEUE_DO_DELETE:
         if (q->is_configured)
             return -EBUSY;
-        if (has_jobs(q)) /* without its limits and its pause they would start */
+        if (has_jobs(q)) /* they would start, without its limits and its pause */
             return -ENOTEMPTY;
         *next = (struct queue_hand){.made = false};
         return 0;
@@ -515,8 +517,8 @@ static int prepare(struct core *core, struct queue *q, const struct queue_change
     return has_too_many(core, q, next) ? -ERANGE : 0;
 }
 
-/* The queue that is to be made, which is gone until then. 0; -EEXIST, -ENAMETOOLONG,
- * -E2BIG, -ENOMEM. */
+/* Makes the queue for a create; it counts as gone until then. Returns 0, -EEXIST,
+ * -ENAMETOOLONG, -E2BIG or -ENOMEM. */
 static int make_fresh(struct core *core, const char *name, struct queue **q)
 {
     if (*q)
@@ -527,7 +529,7 @@ static int make_fresh(struct core *core, const char *name, struct queue **q)
     return *q ? 0 : core->queues.n == QUEUES_MOST ? -E2BIG : -ENOMEM;
 }
 
-/* Of what there is by hand nothing is more than before. */
+/* Returns whether the verb only takes settings back. */
 static bool takes_back(enum queue_verb verb)
 {
     return verb == QUEUE_DO_RESUME || verb == QUEUE_DO_RESET || verb == QUEUE_DO_DELETE;
@@ -559,7 +561,7 @@ int queues_change(struct tx *tx, const char *name, struct queue_change *change,
     return 0;
 }
 
-/* --- jobs --------------------------------------------------------------------------- */
+/* --- queues of jobs ----------------------------------------------------------------- */
 
 static bool is_one_of(uint32_t id, const uint32_t *ids, size_t n)
 {
@@ -582,7 +584,7 @@ static bool may_use(const struct queue *q, const struct job_owner *owner)
     return !any || named;
 }
 
-/* Those that there are for this user. */
+/* Refuses a queue, and names those that this user may use. */
 static int refuse(struct core *core, const struct job_owner *owner, const char *name,
                   int r, struct volt_error *err)
 {
@@ -600,7 +602,8 @@ static int refuse(struct core *core, const struct job_owner *owner, const char *
                      name, *names ? names : "none");
 }
 
-/* A job that says nothing gets the default, or what it may have at most. */
+/* Sets the queue's limit for a spec without one: the default timeout, or the maximum.
+ * Refuses a longer timeout. */
 static int limit_time(const struct queue *q, struct job_spec *spec,
                       struct volt_error *err)
 {
@@ -640,7 +643,7 @@ int queues_limit_time(struct core *core, struct job_spec *spec, struct volt_erro
     return q ? limit_time(q, spec, err) : 0;
 }
 
-/* Beyond QUEUES_MOST it is in "default". */
+/* Beyond QUEUES_MOST the job is in "default". */
 struct queue *queues_of(struct core *core, const struct job *job)
 {
     struct job_spec *spec = job->spec;

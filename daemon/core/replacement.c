@@ -33,7 +33,8 @@ static int list(struct core *core, struct siphash128 key, struct job *earlier,
     return 0;
 }
 
-/* For all that the key has listed. 1; 0: that is nothing; -ENOMEM. */
+/* Adds a condition for each job listed with the key. Returns 1, 0 (none is listed) or
+ * -ENOMEM. */
 static int wait_for_all(struct core *core, struct job *job, struct siphash128 key)
 {
     const struct replacements *r = &core->replacements;
@@ -71,7 +72,7 @@ int replacement_add(struct core *core, struct job *job, struct siphash128 key,
     return add(core, job, key, earlier, REPLACEMENTS_MAX);
 }
 
-/* This user's job is due to be cancelled, if it is not done. */
+/* Puts this user's job in the agenda, if it has not ended. */
 static void cancel(struct core *core, uid_t uid, uint64_t id)
 {
     if (replacement_is_due(core, uid, id))

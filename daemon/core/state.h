@@ -1,5 +1,5 @@
-/* The inside of struct core, for the files of its own room: what is guarded by the lock
- * on all jobs. */
+/* The inside of struct core, for core's own files. [L] marks what the lock on all jobs
+ * guards. */
 #ifndef VOLTD_CORE_STATE_H
 #define VOLTD_CORE_STATE_H
 
@@ -30,54 +30,56 @@
 #include "daemon/output/output.h"
 
 struct core {
-    struct parts parts; /* the first: parts_of() */
+    struct parts parts; /* comes first: parts_of() */
     const struct kinds *kinds;
     struct outputs outputs; /* its own locks */
 
     struct volt_notify news;
-    struct volt_notify ends; /* of these, what may tell of an end; while of_all, each */
-    vat_u32 of_all;          /* subscriptions to more than ends, which look with the lock
-                              * later; any thread, relaxed */
-    vat_u64 told; /* the most waits that were looked at in one poll, to tell of something:
-                   * jobs_note_told(); for any thread, relaxed */
+    struct volt_notify ends; /* notified of what may tell of an end; of every change while
+                              * of_all > 0 */
+    vat_u32 of_all;          /* subscriptions to more than ends, which look later under
+                              * the lock; any thread, relaxed */
+    vat_u64 told; /* the most waits looked at by one poll that notifies: jobs_note_told();
+                   * any thread, relaxed */
 
     struct fair_lock lock;
     struct job_limits limits;     /* [L] */
     struct table table;           /* [L] */
     struct index index;           /* [L] of the table */
     struct queues queues;         /* [L] */
-    uint64_t early_jobs;          /* [L] jobs in the line that all_early */
-    uint64_t now_usec;            /* [L] waiting_now(); 0: not asked in this hold */
+    uint64_t early_jobs;          /* [L] jobs in the line with all_early set */
+    uint64_t now_usec;            /* [L] waiting_now(); 0: not read in this hold */
     struct agenda agenda;         /* [L] */
     struct list each_due;         /* [L] each.h */
     struct dispatcher dispatcher; /* [L] */
     vlock ring_lock;              /* guards the ring */
-    struct event_ring ring;       /* as things happen; written with [L], too */
-    uint32_t entering; /* [L] submissions that may be kept and are not in the table */
+    struct event_ring ring;       /* events as they happen; written only under [L] */
+    uint32_t entering; /* [L] submissions that may be durable and are not in the table */
     struct core_counts counts; /* [L] */
-    struct core_held held;     /* [L] since the lock was taken */
-    uint64_t gone;      /* [L] weight of what left the table since memory went back */
+    struct core_held held;     /* [L] work in this hold of the lock */
+    uint64_t gone;      /* [L] weight of jobs that left the table since the last trim */
     struct users users; /* [L] */
     struct leases leases; /* [L] */
     struct durations durations; /* [L] */
-    struct list ended;  /* [L] by their nodes; the oldest first */
+    struct list ended;  /* [L] by job.node, the oldest first */
     struct tombstones tombstones;     /* [L] the ends of forgotten jobs */
-    uint64_t forgotten_max;           /* [L] the greatest id of these; 0: none */
+    uint64_t forgotten_max;           /* [L] greatest id that left memory; 0: none */
     struct shares shares;             /* its own lock */
-    struct keys keys;                 /* [L] but for its secret */
+    struct keys keys;                 /* [L], the secret excepted */
     struct replacements replacements; /* [L] */
-    struct met_edges met;             /* of recovery */
-    uint64_t ended_weight;            /* [L] an element of an array weighs 1/8 */
+    struct met_edges met;             /* during recovery */
+    uint64_t ended_weight;            /* [L] of `ended`; an element weighs 1/8 */
     bool closed;                      /* [L] */
-    bool ending;                      /* [L] what is entered is cancelled */
+    bool ending;                      /* [L] what enters the table is cancelled */
     bool news_due;                    /* [L] the ring has grown since the last notify */
-    bool ends_due;                    /* [L] ... by what may tell of an end */
-    bool entered; /* [L] jobs that the log may tell of are in the table now */
+    bool ends_due;                    /* [L] ... by events that may tell of an end */
+    bool entered; /* [L] jobs have entered that the log may already report */
     struct orphans orphans;
     struct interned interned; /* its own lock */
 };
 
-/* core_new() of zeroed memory that is the caller's, and core_free() of that. */
+/* Initialises and finishes a core in the caller's zeroed memory, as core_new() and
+ * core_free(). */
 void core_init(struct core *core, struct volt_runtime *rt, const struct kinds *kinds,
                const struct siphash_key *secret);
 void core_fini(struct core *core);

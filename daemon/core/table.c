@@ -1,4 +1,4 @@
-/* Chunks of jobs. */
+/* See table.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +34,8 @@ static int grow(struct table *t, size_t capacity)
     return 0;
 }
 
-/* In front of the others: of two submissions the later may have come first, and leading
- * chunks that are gone may have made room before the earlier. */
+/* Makes room below the base: two submissions may come out of order, after leading empty
+ * chunks were removed. */
 static int make_room_below(struct table *t, uint64_t number)
 {
     const size_t more = (size_t)(t->base - number);
@@ -49,7 +49,7 @@ static int make_room_below(struct table *t, uint64_t number)
     return 0;
 }
 
-/* Leading chunks that are gone make room before the vector grows. */
+/* Makes room for a chunk; removes leading empty chunks before the vector grows. */
 static int make_room(struct table *t, uint64_t number)
 {
     size_t gone = 0;
@@ -114,7 +114,7 @@ void table_remove(struct table *t, uint64_t id)
     }
 }
 
-/* The greatest id a job may have, and 0 when there is none. */
+/* Returns the greatest id that a job may have. 0: there are no jobs. */
 static uint64_t last_of(const struct table *t)
 {
     return t->count ? (t->base + t->nchunks) * TABLE_CHUNK - 1 : 0;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Index of the first range that ends at or after id; n when there is none. */
+/* Returns the index of the first range that ends at or after id, or n. */
 static size_t lower_bound(const struct tombstones *p, uint64_t id)
 {
     size_t low = 0, high = p->n;
@@ -38,7 +38,7 @@ static void later(struct tombstone *r, uint64_t usec)
         r->ended_usec = usec;
 }
 
-/* Takes the range at i out, by moving those behind it. */
+/* Removes the range at i. */
 static void take_out(struct tombstones *p, size_t i)
 {
     p->n--;
@@ -83,7 +83,7 @@ void tombstones_add(struct tombstones *p, uint64_t id, uid_t uid,
         behind->first = id;
         later(behind, st->ended_usec);
     } else if (make_room(p)) {
-        i = lower_bound(p, id); /* room may have cost the lowest ones */
+        i = lower_bound(p, id); /* make_room() may have removed the lowest ranges */
         memmove(&p->range[i + 1], &p->range[i], (p->n - i) * sizeof(*p->range));
         p->n++;
         p->range[i] = (struct tombstone){.first = id,
@@ -107,7 +107,7 @@ void tombstones_remove(struct tombstones *p, uint64_t id)
         r->first++;
     } else if (r->last == id) {
         r->last--;
-    } else if (make_room(p)) { /* which may have cost the lowest ones */
+    } else if (make_room(p)) { /* may have removed the lowest ranges */
         i = lower_bound(p, id);
         if (i == p->n || p->range[i].first > id)
             return;

@@ -4,8 +4,8 @@
 #include "daemon/core/state.h"
 #include "daemon/core/trim.h"
 
-#define TRIM_GONE 65536 /* jobs, or eight elements each: 16 MB at least */
-#define TRIM_LEFT 256   /* of so many, one may be left */
+#define TRIM_GONE 65536 /* jobs, or eight elements each: at least 16 MB */
+#define TRIM_LEFT 256   /* one job may be left for so many that left */
 
 static enum volt_poll trim_poll(struct volt_cx *cx, void *state)
 {
@@ -31,5 +31,5 @@ void trim_begin(struct core *core)
     void *t = volt_task_new(core->parts.rt, &trim_type);
 
     if (t)
-        (void)volt_task_spawn_blocking(t, NULL); /* otherwise after the next burst */
+        (void)volt_task_spawn_blocking(t, NULL); /* else after the next burst */
 }

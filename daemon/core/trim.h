@@ -1,9 +1,9 @@
-/* Memory goes back to the system when a burst of jobs is over.
+/* Returns memory to the system after a burst of jobs.
  *
- * malloc gives back what is free at the end of its heap, and there the newest jobs are:
- * after 100,000 of them 140 MB stayed with an idle daemon, 28 MB were in use.
- * malloc_trim(3) gives back every free page; it takes some milliseconds, so it is not
- * done on a worker, and once in a burst. */
+ * malloc returns only what is free at the end of its heap, where the newest jobs are:
+ * after 100,000 jobs an idle voltd had 140 MB, with 28 MB in use. malloc_trim(3) returns
+ * every free page. The call takes some milliseconds, so it runs once in a burst, on the
+ * blocking pool. */
 #ifndef VOLTD_CORE_TRIM_H
 #define VOLTD_CORE_TRIM_H
 
@@ -11,10 +11,10 @@
 
 struct core;
 
-/* Lock held. True: many jobs have left the table and few are left: trim_begin()
- * is due. */
+/* Lock held. Returns true if many jobs have left the table and few are left: call
+ * trim_begin(). */
 bool trim_due(struct core *core);
-/* Not under the lock. */
+/* Starts the trim. Not under the lock. */
 void trim_begin(struct core *core);
 
 #endif

@@ -1,4 +1,4 @@
-/* The lock, and what follows from a change: tx.h. */
+/* The lock, and what a change collects: tx.h. */
 #include "daemon/core/tx.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@ static void keep_largest(uint64_t *largest, uint64_t value)
         *largest = value;
 }
 
-/* Lock held, for the last time. */
+/* Lock held. Keeps the largest counts of a hold, as the hold ends. */
 static void count_held(struct core *core)
 {
     keep_largest(&core->counts.held.entries, core->held.entries);
@@ -78,11 +78,11 @@ void core_begin(struct tx *tx, struct core *core)
     core_lock(core);
 }
 
-/* Of jobs that have left the table. */
+/* Frees some of the jobs that left the table. */
 static void free_some(struct tx *tx)
 {
     struct core *core = tx->core;
-    const bool prints = !store_durable(core->parts.store); /* else the store tells when */
+    const bool prints = !store_durable(core->parts.store); /* else the store says when */
     uint64_t printed[OUTPUT_FORGET_AT_ONCE];
     size_t n = 0;
 
@@ -110,18 +110,18 @@ void tx_carry_out(struct tx *tx)
     }
     tx->n = 0;
     for (size_t i = 0; i < tx->nspawn; i++)
-        (void)volt_task_spawn(tx->spawn[i], NULL); /* closing: it is dropped */
+        (void)volt_task_spawn(tx->spawn[i], NULL); /* dropped if the runtime ends */
     tx->nspawn = 0;
     while (tx->garbage)
         free_some(tx);
 }
 
-/* What concerns no single job, to be done once the lock is free. */
+/* Work for after the unlock that belongs to no single job. */
 struct due {
     bool news, ends, entered, trim;
 };
 
-/* Lock held. */
+/* Lock held. Takes and clears that work. */
 static struct due take_due(struct tx *tx)
 {
     struct core *core = tx->core;
@@ -132,7 +132,7 @@ static struct due take_due(struct tx *tx)
                       .trim = trim_due(core)};
 
     if (due.news &&
-        event_log_is_watched(core->parts.log)) /* the log shall have it soon, too */
+        event_log_is_watched(core->parts.log)) /* the log should have it soon */
         *(waiting_crowds(core) ? &tx->nudge : &tx->kick) = true;
     core->news_due = core->ends_due = core->entered = false;
     return due;

@@ -27,9 +27,9 @@ bool waiting_wants(const struct job *job)
 
     if (job->waiter.state == WAITER_NONE || jobs_done(job))
         return false;
-    if (job->array) /* one that is held stays so, whatever of it waits */
+    if (job->array) /* a held array waits, even if nothing of it is left to start */
         return job->array->rest || job->elements->nwaiting || job->array->held;
-    if (job->status.state == JOB_STARTING) /* one that starts early */
+    if (job->status.state == JOB_STARTING) /* starts early */
         return w && work_is_early(w);
     return job->status.state == JOB_QUEUED &&
            !(w && (work_has_slot(w) || w->place == PLACE_RESTS));
@@ -59,7 +59,7 @@ void waiting_recount(struct core *core, struct job *job)
     job->all_early = all;
 }
 
-/* That of an edit is there before it waits. */
+/* Returns the rank of the job, which an edit sets before the job waits. */
 static uint64_t rank_of(const struct job *job)
 {
     return job->waiter.rank ? job->waiter.rank : WAITING_RANK(job->id);
@@ -101,7 +101,7 @@ void waiting_forget(struct core *core, struct job *job)
     const uint64_t rank = job->waiter.rank;
 
     admission_forget(core->parts.admit, &job->waiter);
-    job->waiter.rank = rank; /* it may be made to wait again */
+    job->waiter.rank = rank; /* the job may be made to wait again */
     waiting_recount(core, job);
 }
 
@@ -135,7 +135,7 @@ uint64_t waiting_rest_left(struct core *core, const struct work *w)
     return w->place == PLACE_RESTS && until > now ? until - now : 0;
 }
 
-/* Of an array as a whole none: its elements back off, beside the line in which it is. */
+/* Returns 0 for an array as a whole: its elements back off while it is in the line. */
 uint64_t waiting_rest_of(struct core *core, const struct job *job, int64_t offset)
 {
     const bool whole = job->array && offset == NO_OFFSET;

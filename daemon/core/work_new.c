@@ -1,4 +1,4 @@
-/* Tasks of jobs, made by the table of kinds: kinds.h. */
+/* Makes the tasks of jobs by the table of kinds: kinds.h. */
 #include "daemon/core/state.h"
 
 static const struct volt_task_type *type_of(const struct core *core,
