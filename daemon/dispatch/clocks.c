@@ -49,8 +49,8 @@ void clocks_fini(struct clocks *c)
     fini(&c->dates);
 }
 
-/* Time 0 would mean none. Dates that are set in this moment are an error of the call,
- * which has armed the timer all the same, and is told by its read. */
+/* Sets a timer; 1 ns is added because time 0 would disarm it. If the date is set at this
+ * moment, the call fails but the timer is armed, and its read reports the change. */
 static void arm(struct volt_io *io, int flags, uint64_t at)
 {
     struct itimerspec when = {.it_value = {0}};

@@ -1,6 +1,6 @@
-/* The clocks by which jobs wait: one that goes on while the machine sleeps, for delays,
- * and that of dates, which somebody may set. Two timers of the kernel: while neither is
- * due nothing runs. */
+/* The clocks of waiting jobs: one that goes on while the machine sleeps, for delays, and
+ * the date, which can be set. Each is a kernel timer, so nothing runs while none is
+ * due. */
 #ifndef VOLTD_DISPATCH_CLOCKS_H
 #define VOLTD_DISPATCH_CLOCKS_H
 
@@ -11,12 +11,12 @@ struct clocks {
     struct volt_io boottime, dates; /* CLOCK_BOOTTIME, CLOCK_REALTIME */
 };
 
-/* 0; -errno. A clocks of zeroes may be finished. */
+/* Opens the timers. Returns 0 or -errno. clocks_fini() takes zeroed clocks too. */
 int clocks_init(struct clocks *c, struct volt_runtime *rt);
 void clocks_fini(struct clocks *c);
-/* From now on these times count, and no others; TIMED_NEVER: none. */
+/* Sets the times, in place of earlier ones. TIMED_NEVER: none. */
 void clocks_arm(struct clocks *c, const struct admission_times *at);
-/* READY: one of these times has come, or the dates have been set. */
+/* Returns VOLT_READY when a time has come, or the date was set. */
 enum volt_poll clocks_poll(struct volt_cx *cx, struct clocks *c);
 
 #endif

@@ -11,7 +11,7 @@
 #include "daemon/core/tx.h"
 #include "daemon/core/waiting.h"
 
-#define LOOKS 256 /* edges that one hold of the lock decides */
+#define LOOKS 256 /* edges decided in one hold of the lock */
 
 static int meet(struct tx *tx, struct condition *c)
 {

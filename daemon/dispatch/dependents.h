@@ -1,12 +1,13 @@
-/* Jobs that wait for others (core/dependencies.h), when these have started or ended: what
- * is met is a fact first, and the job goes on waiting for the rest, or is in the line. */
+/* Jobs that wait for others (core/dependencies.h), once these have started or ended. A
+ * met edge is a fact first; then the job waits for its other edges, or enters the
+ * line. */
 #ifndef VOLTD_DISPATCH_DEPENDENTS_H
 #define VOLTD_DISPATCH_DEPENDENTS_H
 
 struct tx;
 
-/* Lock held. 0: that was all; -EAGAIN: another hold of the lock is due; -ENOMEM, or the
- * store refuses it now. */
+/* Lock held. Decides due edges. Returns 0: done; -EAGAIN: work is left for another hold
+ * of the lock; -ENOMEM: no memory, or the store refuses facts now. */
 int dependents_run(struct tx *tx);
 
 #endif

@@ -5,10 +5,10 @@
 struct dispatch;
 struct tx;
 
-/* Returns new; NULL: no memory. Freed with free(). */
+/* Returns a new object, to be freed with free(). NULL: no memory. */
 struct dispatch *dispatch_new(void);
 
-/* The end of a section that core_begin() has begun: what the change means to other jobs
+/* Ends a section that core_begin() began: does what the change means to other jobs
  * (dispatcher.h), then core_end(). */
 void dispatch_finish(struct tx *tx);
 

@@ -1,4 +1,4 @@
-/* What is due, the hand-out of slots, and the task for the rest: dispatcher.h. */
+/* Runs what is due, grants slots, and leaves the rest to a task: dispatcher.h. */
 #include "daemon/dispatch/dispatcher.h"
 
 #include <errno.h>
@@ -26,7 +26,8 @@
 
 _Static_assert(TX_STEP >= CORE_FACTS + 2, "a cancelled array wakes as many");
 
-/* 0, or the job has ended; -EAGAIN: elements are left; -ENOMEM. */
+/* Cancels a job. Returns 0 (also if it has ended), -EAGAIN (elements are left) or
+ * -ENOMEM. */
 static int cancel(struct tx *tx, struct job *job)
 {
     int r = core_cancel(tx, job, NO_OFFSET);
@@ -37,8 +38,8 @@ static int cancel(struct tx *tx, struct job *job)
     return r == -EAGAIN || r == -ENOMEM ? r : 0;
 }
 
-/* The first of the agenda; it leaves the agenda before it may leave the table. 0;
- * -EAGAIN: not all of it; -ENOMEM. */
+/* Cancels the first job of the agenda. The job leaves the agenda first, as it may leave
+ * the table. Returns as cancel(). */
 static int act(struct tx *tx)
 {
     struct core *core = tx->core;
@@ -52,7 +53,8 @@ static int act(struct tx *tx)
     return r;
 }
 
-/* 0: it is empty; -EAGAIN: another hold of the lock is due; -ENOMEM. */
+/* Returns 0: the agenda is empty; -EAGAIN: work is left for another hold of the lock;
+ * -ENOMEM. */
 static int drain_agenda(struct tx *tx)
 {
     struct core *core = tx->core;
@@ -67,7 +69,7 @@ static int drain_agenda(struct tx *tx)
 
 /* --- slots -------------------------------------------------------------------------- */
 
-/* Lanes of lines that a portion looks at, and up to as many more as a user has. */
+/* Lanes of lines that a portion looks at, and at most one user's lanes more. */
 #define LANES_MOST 2000
 
 static bool is_long(const struct core *core, uint64_t looked_before)
@@ -75,7 +77,7 @@ static bool is_long(const struct core *core, uint64_t looked_before)
     return admission_lanes_looked(parts_of(core)->admit) - looked_before >= LANES_MOST;
 }
 
-/* Free slots, a portion. As drain_agenda(). */
+/* Grants free slots, a portion. Returns as drain_agenda(). */
 static int give_slots(struct tx *tx)
 {
     const uint64_t looked = admission_lanes_looked(parts_of(tx->core)->admit);
@@ -97,7 +99,7 @@ static int give_slots(struct tx *tx)
     return -EAGAIN;
 }
 
-/* As drain_agenda(). */
+/* Grants slots, and then starts jobs early. Returns as drain_agenda(). */
 static int hand_out(struct tx *tx)
 {
     struct core *core = tx->core;
@@ -108,16 +110,16 @@ static int hand_out(struct tx *tx)
     return r;
 }
 
-/* -EAGAIN: more is to be done; -ENOMEM: as much, and there is no memory for it now. */
+/* Leaves work to the task. -EAGAIN: now; -ENOMEM: after a rest. */
 static void leave_to_task(struct tx *tx, int r)
 {
     struct dispatcher *d = parts_of(tx->core)->dispatcher;
 
     *(r == -ENOMEM ? &d->starved : &d->more) = true;
-    tx_wake(tx, &d->waker); /* it has a place of its own */
+    tx_wake(tx, &d->waker); /* has a place of its own */
 }
 
-/* The time is over by which a job had to start. */
+/* Returns whether a job has missed the time by which it had to start. */
 static bool is_any_late(const struct admission *a)
 {
     const struct doom *d = doom_first(a);
@@ -125,8 +127,8 @@ static bool is_any_late(const struct admission *a)
     return d && d->reason == DOOM_EXPIRED;
 }
 
-/* What the ends of jobs mean to those that wait for them, whose own ends may mean
- * something to others. As drain_agenda(). */
+/* Applies ends of jobs to jobs that wait for them, whose own ends may concern others.
+ * Returns as drain_agenda(). */
 static int pass_on(struct tx *tx)
 {
     struct admission *a = parts_of(tx->core)->admit;
@@ -143,8 +145,9 @@ static int pass_on(struct tx *tx)
     return r;
 }
 
-/* Slots are given when all that are late have ended, and also while edges are due: these
- * may be many, and what has one is not in the line. As drain_agenda(). */
+/* Runs all steps. Slots are granted after all late jobs have ended, but even while edges
+ * are due: there may be many, and jobs with due edges are not in the line. Returns as
+ * drain_agenda(). */
 static int run_all(struct tx *tx)
 {
     const struct admission *a = parts_of(tx->core)->admit;
@@ -161,7 +164,7 @@ static int run_all(struct tx *tx)
     return r < 0 ? r : passed;
 }
 
-/* The timer's task is woken if anything is due earlier than it knows. */
+/* Wakes the timer's task if something is due earlier than it knows. */
 static void stir_timer(struct tx *tx)
 {
     struct timer *t = &parts_of(tx->core)->dispatch->timer;
@@ -171,14 +174,14 @@ static void stir_timer(struct tx *tx)
     const struct admission_times at = admission_tick_at(parts_of(tx->core)->admit);
     if (at.boottime >= t->next.boottime && at.realtime >= t->next.realtime)
         return;
-    tx_wake(tx, &t->waker); /* it has a place of its own */
+    tx_wake(tx, &t->waker); /* has a place of its own */
 }
 
 void dispatcher_run(struct tx *tx)
 {
     int r = run_all(tx);
 
-    if (job_leave_some(tx) && r == 0) /* also what has ended just now */
+    if (job_leave_some(tx) && r == 0) /* includes jobs that ended just now */
         r = -EAGAIN;
     if (r < 0)
         leave_to_task(tx, r);
@@ -200,7 +203,7 @@ struct dispatching {
     bool rests;
 };
 
-/* Whether there is anything to do; otherwise it is woken when there is. */
+/* Returns whether there is work; otherwise sets the waker. */
 static bool is_needed(struct volt_cx *cx, struct dispatching *t)
 {
     struct dispatcher *d = parts_of(t->core)->dispatcher;
@@ -262,6 +265,6 @@ int dispatcher_start(struct core *core)
     core_begin(&tx, core);
     parts_of(core)->dispatcher->on = true;
     dispatch_finish(&tx);
-    (void)volt_task_spawn(t, NULL); /* closing: it is dropped */
+    (void)volt_task_spawn(t, NULL); /* dropped if the runtime ends */
     return 0;
 }

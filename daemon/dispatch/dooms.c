@@ -36,7 +36,11 @@ static bool has_room(const struct tx *tx)
     return tx_has_room(tx) && parts_of(tx->core)->held->facts < CORE_FACTS;
 }
 
-/* 0: it ends; -EBUSY: it is starting; -EALREADY: it has started; -ENOMEM and the like. */
+/* Ends a job. Returns
+ *   0           it ends
+ *   -EBUSY      it is starting
+ *   -EALREADY   it has started
+ *   -ENOMEM, or another error of the store */
 static int end_one(struct tx *tx, struct job *job, const struct job_event *ev)
 {
     if (job->status.state > JOB_STARTING || jobs_has_begun(job))
@@ -47,7 +51,7 @@ static int end_one(struct tx *tx, struct job *job, const struct job_event *ev)
     return r < 0 ? r : job_act(tx, job, NO_OFFSET);
 }
 
-/* Of some that wait the slot has come, and their turn has not. */
+/* Returns whether an element has its slot but has not taken its turn. */
 static bool any_granted(const struct job *job)
 {
     return job->array->by_state[JOB_QUEUED] > job->array->rest + job->elements->nwaiting;
@@ -61,12 +65,12 @@ static int end_element(struct tx *tx, struct job *job, struct work *w)
     if (r < 0)
         return r;
     grant_leave(tx->core, w);
-    return job_act(tx, job, w->offset); /* it has a task */
+    return job_act(tx, job, w->offset); /* cannot fail: the element has a task */
 }
 
-/* Those that were to start early, or had slots, and went back. They may be many: until
- * all have ended the array stays doomed, and none of them starts (work_take_turn()). 0;
- * -EAGAIN; -ENOMEM. */
+/* Ends elements that came back from an early start or a slot. There may be many: until
+ * all have ended the array stays doomed, and none of them starts (work_take_turn()).
+ * Returns 0, -EAGAIN or -ENOMEM. */
 static int end_waiting(struct tx *tx, struct job *job)
 {
     const struct list *waiting = &job->elements->waiting;
@@ -79,7 +83,7 @@ static int end_waiting(struct tx *tx, struct job *job)
     return r;
 }
 
-/* As end_one(); -EAGAIN: what is left of it stays doomed. */
+/* Ends an array; returns as end_one(), or -EAGAIN: the rest of it stays doomed. */
 static int end_array(struct tx *tx, struct job *job, const struct job_event *ev)
 {
     if (jobs_has_begun(job))
@@ -92,11 +96,12 @@ static int end_array(struct tx *tx, struct job *job, const struct job_event *ev)
     return r < 0 ? r : job_act(tx, job, NO_OFFSET);
 }
 
-/* It has not ended. 0: it is looked at again later; -ENOMEM: at once. */
+/* Handles a job that could not be ended. Returns 0: it is looked at again later; -ENOMEM:
+ * at the next run. */
 static int put_off(struct core *core, const struct doom *d, int r)
 {
     switch (d->reason) {
-    case DOOM_DEPENDENCY: /* it waits on that, and cannot have started */
+    case DOOM_DEPENDENCY: /* it waits for its antecedent, so it cannot have started */
         return -ENOMEM;
     case DOOM_EXPIRED:
         break;

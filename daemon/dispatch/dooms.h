@@ -1,16 +1,16 @@
-/* Jobs that can start no more end (admit/doom.h).
+/* Ends jobs that can no longer start (admit/doom.h).
  *
- * Those that had to start by a date: one that has its slot, or that starts early, has
- * started, unless it goes back to the queue: it is looked at again. Of an array the first
- * element that starts counts. And those that wait for a job that did not end, or start,
- * as it had to: they have never been in the line. */
+ * Either a job had to start by a date: a job that has a slot or starts early counts as
+ * started, but is looked at again in case it returns to the queue; for an array the first
+ * element that starts counts. Or a job waits for another that did not start or end as
+ * required: such a job was never in the line. */
 #ifndef VOLTD_DISPATCH_DOOMS_H
 #define VOLTD_DISPATCH_DOOMS_H
 
 struct tx;
 
-/* Lock held. Ends those that are doomed. 0: that was all; -EAGAIN: another hold of the
- * lock is due; -ENOMEM, or the store refuses it now. */
+/* Lock held. Ends doomed jobs. Returns 0: done; -EAGAIN: work is left for another hold of
+ * the lock; -ENOMEM: no memory, or the store refuses facts now. */
 int dooms_run(struct tx *tx);
 
 #endif

@@ -11,9 +11,9 @@
 #include "daemon/core/waiting.h"
 #include "daemon/core/work.h"
 
-#define LOOKS 256 /* elements, and words of 64 of them, in one hold of the lock */
+#define LOOKS 256 /* elements, and words of 64, in one hold of the lock */
 
-/* It has nothing of its own yet. */
+/* Returns whether the element has no status of its own yet. */
 static bool is_in_rest(const struct job *job, uint64_t offset)
 {
     return job->array->rest && !array_own(job->array, (int64_t)offset);
@@ -50,7 +50,7 @@ static int look(struct tx *tx, struct each_edge *edge, uint64_t offset)
         return r;
     if (each_decide(edge, offset, met)) {
         waiting_update(tx->core, job);
-        jobs_wake(job->live, tx); /* of an array that needs no slots */
+        jobs_wake(job->live, tx); /* an array without slots has a task */
     }
     return 0;
 }

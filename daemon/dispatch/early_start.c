@@ -1,4 +1,4 @@
-/* Which jobs start early, and how many: early_start.h. */
+/* Chooses which jobs start early, and how many: early_start.h. */
 #include <stdlib.h>
 #include <volt/time.h>
 
@@ -13,8 +13,8 @@
 #include "daemon/dispatch/state.h"
 
 #define EARLY_SPAN UINT64_C(6000)
-#define EARLY_PACE UINT64_C(5000) /* of longer ones a commit takes a thirtieth or less */
-#define PACE_SLOW  UINT64_C(1000000) /* and what counts at most */
+#define EARLY_PACE UINT64_C(5000)    /* for longer jobs a commit is a thirtieth or less */
+#define PACE_SLOW  UINT64_C(1000000) /* the most that one job counts */
 #define PACE_PAST  3
 
 struct dispatch *dispatch_new(void)
@@ -26,8 +26,8 @@ struct dispatch *dispatch_new(void)
     return d;
 }
 
-/* How many may start early: as many as will start within the span, and the next of each
- * slot. */
+/* Returns how many may start early: as many as will start within the span, and one for
+ * each slot. */
 static uint32_t limit_of(const struct core *core)
 {
     const struct early_starts *a = &parts_of(core)->dispatch->early;
@@ -45,14 +45,14 @@ void early_limit(struct core *core, uint64_t most)
     parts_of(core)->dispatch->early.most = most < EARLY_MAX ? (uint32_t)most : EARLY_MAX;
 }
 
-/* A work that waits starts early; one that has a task already was deferred. */
+/* Starts a waiting work early; wakes its task if it was deferred before. */
 static void begin(struct core *core, struct work *w, struct tx *tx)
 {
     grant_set_early(core, w, true);
     jobs_wake(w, tx);
 }
 
-/* False: no memory; the next change tries again. */
+/* Returns false: no memory; the next change tries again. */
 static bool fill_job(struct core *core, struct job *job, struct tx *tx)
 {
     struct work *w = job->live ? job->live : jobs_give_task(tx, job);
@@ -84,8 +84,8 @@ static bool fill_array(struct core *core, struct job *job, uint32_t limit, struc
     return true;
 }
 
-/* To find the next ones it looks at all that start early already: so a quarter of them
- * are made up at once. */
+/* Looks at all early jobs to find the next, so it waits until a quarter of them are
+ * missing. */
 void early_fill(struct core *core, struct tx *tx)
 {
     const struct early_starts *a = &parts_of(core)->dispatch->early;

@@ -22,9 +22,9 @@ static struct work *element_of(struct list_node *n)
     return n ? list_thing(n, struct work, element) : NULL;
 }
 
-/* --- which ------------------------------------------------------------------------- */
+/* --- which job --------------------------------------------------------------------- */
 
-/* What of the job gets the next slot; NULL: it has no task yet. */
+/* Returns the work that gets the job's next slot. NULL: to be made. */
 static struct work *next_work(const struct job *job)
 {
     return job->array ? element_of(job->elements->waiting.first) : job->live;
@@ -49,7 +49,7 @@ struct job *grant_next(struct core *core, struct work **ret_work,
     return job;
 }
 
-/* --- what it does ------------------------------------------------------------------ */
+/* --- granting ---------------------------------------------------------------------- */
 
 static bool wants_slot(enum work_place place)
 {
@@ -84,7 +84,7 @@ static void rest_element(struct elements *e, struct work *w, enum work_place was
     }
 }
 
-/* With what counts and lists works by their places; not counting the job anew.
+/* Moves a work to a place, with the counts and lists of places; does not recount the job.
  *
  *   from \ to   NONE   RESTS      WAITS                EARLY          SLOT
  *   NONE         gone   backs off  wants one            starts early   gets one, has had
@@ -92,7 +92,7 @@ static void rest_element(struct elements *e, struct work *w, enum work_place was
  *   RESTS        gone   -          wants one            never          never
  *   WAITS        gone   never      -                    starts early   gets one
  *   EARLY        gone   never      starts not early     -              gets one
- *   SLOT         ended  never      gives it back        never          -  */
+ *   SLOT         ended  never      gives it back        never          - */
 static void set_place(struct core *core, struct work *w, enum work_place place)
 {
     struct elements *e = w->job->array ? w->job->elements : NULL;
@@ -146,7 +146,7 @@ void grant_leave(struct core *core, struct work *w)
         waiting_leave(core, w->job);
 }
 
-/* It has its claims from now on, if its job has any; no longer. */
+/* Lists the work as a holder of its job's claims, if any; unhold() ends that. */
 static void hold(struct core *core, struct work *w)
 {
     if (!w->job->claims)
@@ -262,7 +262,7 @@ struct work *grant_element(struct tx *tx, struct job *job)
     if (!w)
         return NULL;
     elements_set(job->elements, offset, w);
-    (void)core_settle(tx, job, offset, &submit); /* one of the rest takes it */
+    (void)core_settle(tx, job, offset, &submit); /* cannot fail: it is in the rest */
     job->tasks++;
     tx->spawn[tx->nspawn++] = w;
     if (jobs_takes(job))
@@ -270,7 +270,7 @@ struct work *grant_element(struct tx *tx, struct job *job)
     return w;
 }
 
-/* A job that is no process needs nothing but that its conditions are met. */
+/* Lets a job that is no process go on: it only had to meet its conditions. */
 static void let_go(struct tx *tx, struct job *job)
 {
     waiting_forget(tx->core, job);
@@ -290,7 +290,7 @@ bool grant_give(struct tx *tx, struct job *job, struct work *w)
     if (!w)
         return false;
     if (work_is_early(w) &&
-        !w->waker.task) /* a slot is empty until its STARTING is kept */
+        !w->waker.task) /* its slot is idle until its STARTING is durable */
         tx->kick = true;
     grant_take(tx->core, w);
     jobs_wake(w, tx);

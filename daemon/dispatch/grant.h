@@ -1,8 +1,8 @@
-/* Which job of the line gets a slot, and what the slot does to it.
+/* Which job in the line gets a slot, and what the slot does to it.
  *
- * A job that waits has no task, unless it starts early or has been deferred; a slot makes
- * its task. Of an array each slot makes the task of one element; elements that wait with
- * a task (they start early, or were deferred) come first, in order of their offsets. */
+ * A waiting job has no task, unless it starts early or was deferred; its slot makes the
+ * task. For an array each slot makes the task of one element. Elements that wait with a
+ * task (early or deferred) come first, in order of offset. */
 #ifndef VOLTD_DISPATCH_GRANT_H
 #define VOLTD_DISPATCH_GRANT_H
 
@@ -16,48 +16,47 @@ struct tx;
 struct work;
 
 /* --- lock held ---------------------------------------------------------------------- */
-/* The job that gets what is free now, with its work, or that of its element; *ret_work
- * NULL: the task is still to be made. Once voltd is closed nothing gets anything: what
- * starts early is queued again. Looks at *budget things at most and takes those off.
- * NULL: it is a lease, in *ret_lease; or that is NULL, and *budget is 0, or nothing
- * fits. */
+/* Returns the job that gets what is free now. *ret_work: its work, or its element's;
+ * NULL: to be made. Looks at most at *budget things and takes them off. Returns NULL if a
+ * lease is next, in *ret_lease; otherwise *ret_lease is NULL, and nothing fits or *budget
+ * is 0. After voltd is closed nothing is granted, and early starts are queued again. */
 struct job *grant_next(struct core *core, struct work **ret_work,
                        struct lease **ret_lease, unsigned *budget);
-/* What is free for what grant_next() has returned. False: no memory. */
+/* Grants what grant_next() returned. False: no memory. */
 bool grant_give(struct tx *tx, struct job *job, struct work *w);
-/* The same for a job without claims, on its way into the table, that need not wait, with
- * its work. False: it has to wait. */
+/* Grants a slot to a job without claims that is entering the table and has its work, if
+ * one is free now. False: the job has to wait. */
 bool grant_try(struct core *core, struct work *w);
-/* The work has a slot and waits no longer; also beyond their number. */
+/* Gives the work a slot, even if none is free, and ends its wait. */
 void grant_take(struct core *core, struct work *w);
-/* The work began before a restart: it has its slot and its claims, or of these, as it has
- * ended since, what its processes still have. */
+/* Restore the slot and claims of a work that began before a restart, or, if it has ended,
+ * only the claims that its processes still have. */
 void grant_recover(struct core *core, struct work *w);
 void grant_recover_claims(struct core *core, struct work *w);
-/* The work gives its slot back and waits for another one, where it was in the line. */
+/* Takes back the work's slot; it waits again at its old place in the line. */
 void grant_return(struct core *core, struct work *w);
-/* The same of a work that starts, and has what it may have had before a restart. */
+/* Does the same for a work that is starting and keeps what it may have spent before a
+ * restart; it starts early again. */
 void grant_ask_anew(struct core *core, struct work *w);
 #define NEVER_RAN UINT64_MAX
-/* It is over, after it has run so long; its slot, if it has one, is free. NEVER_RAN: the
- * slot was not used, and its claims are free as well. */
+/* Ends a work that ran so long, and frees its slot, if any. NEVER_RAN: the slot was not
+ * used, and its claims are free too. */
 void grant_end(struct core *core, struct work *w, uint64_t ran_usec);
-/* What its STARTING, of an earlier voltd, has spent of rates goes back. Nothing happens
- * to others. */
+/* Gives back the tokens that its STARTING, of an earlier voltd, spent. Has no effect on
+ * other jobs. */
 void grant_refund(struct core *core, struct work *w);
-/* No process of it is left; its claims, if it has any, are free. */
+/* Frees the claims of a work, if any: no process of it is left. */
 void grant_gone(struct core *core, struct work *w);
-/* The work wants a slot, in the place of its job. */
+/* Makes the work want a slot, in its job's place in the line. */
 void grant_wait(struct core *core, struct work *w);
-/* The work, which has no place, wants a slot when so much time has passed: grant_wait()
- * then. */
+/* Does the same after so much time, for a work without a place. */
 void grant_rest(struct core *core, struct work *w, uint64_t usec);
-/* The work wants no slot any more. */
+/* Makes the work want no slot any more. */
 void grant_leave(struct core *core, struct work *w);
-/* The work starts early, or does not any more. */
+/* Sets whether the work starts early. */
 void grant_set_early(struct core *core, struct work *w, bool early);
-/* Returns the task of the next element of the array's rest, which waits for a slot if it
- * needs one; to be spawned by tx. NULL: no memory. */
+/* Returns a new task for the next element of the array's rest, to be spawned by tx; it
+ * waits for a slot if it needs one. NULL: no memory. */
 struct work *grant_element(struct tx *tx, struct job *job);
 
 #endif

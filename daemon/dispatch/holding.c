@@ -10,7 +10,7 @@
 #include "daemon/core/tx.h"
 #include "daemon/core/work.h"
 
-/* It wants no slot that it has, nor an early start. */
+/* Takes back the work's slot, or its early start. */
 static void take_back(struct core *core, struct work *w)
 {
     if (work_has_slot(w))
@@ -26,7 +26,8 @@ static int hold_now(struct tx *tx, struct job *job, const struct hold *by)
     return r < 0 ? r : conditions_keep_hold(tx, job);
 }
 
-/* Of those for which there is no room, each defers itself after EARLY_WAIT. */
+/* Calls back elements that have a slot or start early. Elements beyond the room of tx
+ * defer themselves after EARLY_WAIT. */
 static void call_elements_off(struct tx *tx, struct job *job)
 {
     for (struct list_node *n = job->elements->waiting.first; n && tx_has_room(tx);
@@ -66,7 +67,8 @@ static int hold_early(struct tx *tx, struct job *job, const struct hold *by, boo
     return r < 0 ? r : -EAGAIN;
 }
 
-/* What is held already is no fact, and is taken all the same. */
+/* Returns whether the user has held the job too often. A job that is held already needs
+ * no fact and is always accepted. */
 static bool is_too_much(const struct job *job, const struct hold *by)
 {
     const uint16_t holds = job->array ? job->array->holds : job->status.holds;

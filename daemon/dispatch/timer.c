@@ -15,7 +15,8 @@ struct timing {
     struct clocks clocks;
 };
 
-/* What is due now. Returns whether that was all, with the times of what is due next. */
+/* Handles what is due. Returns whether that was all; *ret_next: the times of what is due
+ * next. */
 static bool tick(struct volt_cx *cx, struct core *core, struct admission_times *ret_next)
 {
     struct timer *t = &parts_of(core)->dispatch->timer;
@@ -37,7 +38,7 @@ static enum volt_poll timer_poll(struct volt_cx *cx, void *state)
     struct timing *t = state;
     struct admission_times next;
 
-    (void)clocks_poll(cx, &t->clocks); /* which of them has come does not matter */
+    (void)clocks_poll(cx, &t->clocks); /* either clock may be due */
     if (tick(cx, t->core, &next)) {
         clocks_arm(&t->clocks, &next);
         if (clocks_poll(cx, &t->clocks) == VOLT_PENDING)
@@ -75,6 +76,6 @@ int timer_start(struct core *core)
         volt_task_discard(t);
         return r;
     }
-    (void)volt_task_spawn(t, NULL); /* closing: it is dropped */
+    (void)volt_task_spawn(t, NULL); /* dropped if the runtime ends */
     return 0;
 }

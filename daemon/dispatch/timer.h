@@ -1,6 +1,6 @@
-/* The timer: a task that tells admission what time it is when something there is due
- * (admission_tick()), a portion a poll. Nothing polls a clock: it waits for the first of
- * the times (clocks.h), and the dispatcher wakes it when an earlier one comes up. */
+/* The timer: a task that gives admission the time when something there is due
+ * (admission_tick()), a portion a poll. No clock is polled: the task waits for the
+ * earliest time (clocks.h), and the dispatcher wakes it for an earlier one. */
 #ifndef VOLTD_DISPATCH_TIMER_H
 #define VOLTD_DISPATCH_TIMER_H
 
@@ -11,11 +11,11 @@ struct core;
 
 /* [L] */
 struct timer {
-    struct volt_waker waker;     /* of its task, while that waits ... */
+    struct volt_waker waker;     /* of the task, while it waits ... */
     struct admission_times next; /* ... for these times */
 };
 
-/* The task, which lives as long as the runtime. 0; -errno. */
+/* Starts the task, which lives as long as the runtime. Returns 0 or -errno. */
 int timer_start(struct core *core);
 
 #endif
