@@ -12,14 +12,13 @@
 struct event_log {
     pthread_mutex_t lock;
     struct event_ring ring;   /* lock */
-    uint32_t watchers;        /* changed with core.lock and lock, read with one of them */
+    uint32_t watchers;        /* changed under core.lock and lock, read under either */
     struct watermark counted; /* core.lock */
     struct subscriptions *subscriptions; /* its own lock */
-    struct volt_notify due;              /* subscribers are to be woken */
+    struct volt_notify due;              /* notifies the task that wakes subscribers */
 };
 
-/* Sections are short: a thread that finds the lock taken spins for a moment, then
- * sleeps. */
+/* Makes a lock that spins for a moment before a thread sleeps: sections are short. */
 static void init_lock(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t attr;
@@ -62,7 +61,7 @@ void event_log_open(struct event_log *log, uint64_t first, uint64_t last)
     event_ring_tell(&log->ring);
 }
 
-/* --- what is put in ----------------------------------------------------------------- */
+/* --- adding events ------------------------------------------------------------------ */
 
 void event_log_notify(struct event_log *log)
 {
@@ -79,7 +78,7 @@ void event_log_put(void *arg, const struct job_news *events, size_t n)
         event_ring_put(&log->ring, &events[i]);
     event_ring_tell(&log->ring);
     pthread_mutex_unlock(&log->lock);
-    if (n == 0) /* a subscriber that begins only now has seen them */
+    if (n == 0) /* a subscriber that begins now has seen them */
         event_log_notify(log);
 }
 
@@ -101,7 +100,7 @@ uint64_t event_log_newest(const struct event_log *log)
 
 uint64_t event_log_first(const struct event_log *log)
 {
-    return log->ring.base; /* never changes */
+    return log->ring.base; /* constant */
 }
 
 uint64_t event_log_oldest(const struct event_log *log)
@@ -125,7 +124,7 @@ struct subscriptions *event_log_subscriptions(struct event_log *log)
     return log->subscriptions;
 }
 
-/* --- beside the table --------------------------------------------------------------- */
+/* --- numbers that count in the table ------------------------------------------------ */
 
 static void count_watchers(struct event_log *log, uint32_t by)
 {
@@ -170,10 +169,10 @@ struct notifier {
     struct event_log *log;
     int at;
     struct volt_notified due;
-    struct volt_yield turn; /* of others */
+    struct volt_yield turn; /* for other tasks */
 };
 
-/* True: not all of them have been notified. */
+/* Wakes some subscribers. Returns true if others are left. */
 static bool wake_some(struct event_log *log)
 {
     size_t looks = SUBSCRIPTIONS_WAKES;

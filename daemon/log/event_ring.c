@@ -1,4 +1,5 @@
-/* Slot of event n: n modulo the capacity. A slot with another number: n was skipped. */
+/* Event n is in slot n modulo the capacity. If the slot has another number, n was
+ * skipped. */
 #include "daemon/log/event_ring.h"
 
 #include "daemon/auth/auth.h"

@@ -150,13 +150,13 @@ void subscriptions_begin_all(struct subscriptions *t)
     subscriptions_begin_first(t, t->lists);
 }
 
-/* Lock held. */
+/* Lock held. Returns whether the notification has passed all its lists. */
 static bool is_through(const struct subscriptions *t)
 {
     return !t->next && t->at == t->end;
 }
 
-/* Lock held. The next subscription; NULL: it has entered the next list instead. */
+/* Lock held. Returns the next subscription. NULL: entered the next list instead. */
 static struct subscription *take_step(struct subscriptions *t)
 {
     struct list_node *n = t->next;
@@ -195,7 +195,8 @@ static void unlock_and_wake(struct subscriptions_round *r)
     }
 }
 
-/* Lock held. */
+/* Lock held. Returns whether the round may look at another subscription before it
+ * unlocks. */
 static bool may_look(const struct subscriptions_round *r)
 {
     return *r->looks > 0 && r->looked < SUBSCRIPTIONS_LOOKS &&

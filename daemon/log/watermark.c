@@ -1,4 +1,4 @@
-/* See watermark.h. A ticket is a turn, 0 or 1, and one. */
+/* See watermark.h. A ticket is a turn (0 or 1) plus 1. */
 #include "daemon/log/watermark.h"
 
 #include <assert.h>
