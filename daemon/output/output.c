@@ -16,11 +16,11 @@
 #include "daemon/output/output.h"
 #include "daemon/observe/log.h"
 
-#define MAKE_TRIES 8 /* a folder may go, being empty, before there is a file in it */
+#define MAKE_TRIES 8 /* an empty folder may be removed before a file is in it */
 #define SAY_AGAIN  UINT64_C(60000000)
 
-/* Each job asks for it four times: snprintf() would take a fifteenth of all that voltd
- * does for a short job. */
+/* Fills in the path. Each job needs it four times: snprintf() would take a fifteenth of
+ * voltd's work for a short job. */
 void output_path_of(const struct job_key *key, enum job_stream stream,
                     struct output_path *ret)
 {
@@ -53,7 +53,7 @@ int output_open_regular(int dir_fd, const char *file, int flags, struct stat *re
         (r == 0 && !S_ISREG(ret->st_mode)))
         r = -ESTALE;
     if (r == 0 && (flags & O_APPEND) &&
-        fcntl(fd, F_SETFL, O_APPEND) < 0) /* a job gets it */
+        fcntl(fd, F_SETFL, O_APPEND) < 0) /* the job gets this descriptor */
         r = -errno;
     if (r == 0)
         return fd;
@@ -62,9 +62,9 @@ int output_open_regular(int dir_fd, const char *file, int flags, struct stat *re
     return r;
 }
 
-/* --- removed by somebody ------------------------------------------------------------ */
+/* --- removed under a running voltd -------------------------------------------------- */
 
-/* Whether it may be said, which is noted. */
+/* Returns whether the news may be reported now, and notes the report. */
 static bool may_say(struct outputs *o, enum outputs_news news)
 {
     const uint64_t now = volt_now_usec();
@@ -94,8 +94,8 @@ static int open_folder(int at, const char *name)
     return fd < 0 ? -errno : fd;
 }
 
-/* fd becomes the folder that has the name now; others use it meanwhile. 1: it was
- * another; 0; -errno. */
+/* Makes fd the folder that has the name now, while others use fd. Returns 1: it was
+ * another folder; 0; -errno. */
 static int reopen_folder(int at, const char *name, int fd)
 {
     struct stat was, is;
@@ -112,7 +112,7 @@ static int reopen_folder(int at, const char *name, int fd)
     return r;
 }
 
-/* After -ENOENT: the folders are there again, or -errno. */
+/* Makes the folders again after -ENOENT. Returns 0 or -errno. */
 static int restore_folders(struct outputs *o)
 {
     pthread_mutex_lock(&o->lock);
@@ -138,7 +138,7 @@ bool output_is_alone(int fd)
     return true;
 }
 
-/* A number, which is the name as well, from now on the caller's; false: there is none. */
+/* Gives a spare file to the caller; its number is its name. False: none is left. */
 static bool spare_take(struct outputs *o, uint32_t *ret)
 {
     pthread_mutex_lock(&o->lock);
@@ -149,7 +149,7 @@ static bool spare_take(struct outputs *o, uint32_t *ret)
     return any;
 }
 
-/* A number for another spare file; false: there are enough. */
+/* Reserves a number for another spare file. False: there are enough. */
 static bool spare_number(struct outputs *o, uint32_t *ret)
 {
     pthread_mutex_lock(&o->lock);
@@ -184,7 +184,7 @@ void output_give_up(struct outputs *o, const char *file)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* A file that an earlier daemon left as spare. */
+/* Returns whether a file that an earlier voltd left as spare can be used. */
 static bool spare_adopt(struct outputs *o, const char *name)
 {
     struct stat st;
@@ -279,7 +279,7 @@ static int make_folders(struct outputs *o, const struct output_path *p)
     return 0;
 }
 
-/* A spare file under the job's name. -ENFILE: there is none. */
+/* Renames a spare file to the job's name. -ENFILE: none is left. */
 static int name_spare(struct outputs *o, const struct output_path *p)
 {
     uint32_t number;
@@ -295,7 +295,7 @@ static int name_spare(struct outputs *o, const struct output_path *p)
             renameat2(o->spare_fd, name, o->dir_fd, p->file, RENAME_NOREPLACE) < 0)
             r = -errno;
     }
-    if (r < 0) /* it is of no use, or the job has a file */
+    if (r < 0) /* unusable, or the job has a file */
         (void)unlinkat(o->spare_fd, name, 0);
     CRASH_POINT("output-named");
     return r;
@@ -362,7 +362,7 @@ int output_append(struct outputs *o, const struct job_key *key, enum job_stream 
     return output_open_regular(o->dir_fd, p.file, O_WRONLY | O_APPEND, &st);
 }
 
-/* Bytes that blocks behind the end of the file take. */
+/* Returns the bytes in blocks after the end of the file. */
 static uint64_t behind_end(const struct stat *st)
 {
     const uint64_t room = (uint64_t)st->st_blocks * 512, size = (uint64_t)st->st_size;
@@ -370,9 +370,9 @@ static uint64_t behind_end(const struct stat *st)
     return room > size ? room - size : 0;
 }
 
-/* Its length, holes included: a reader gets those as well. What fallocate() has
- * put behind the end counts when it is more than file systems reserve for a file that
- * grows: as much as it has, or what XFS is told to by allocsize=. */
+/* Returns the length of the file, holes included, as a reader gets those too. Blocks that
+ * fallocate() has put after the end count when they are more than file systems reserve
+ * for a growing file: as much as it has, or XFS's allocsize=. */
 static uint64_t counted(const struct stat *st)
 {
     const uint64_t size = (uint64_t)st->st_size, more = behind_end(st);
@@ -383,7 +383,7 @@ static uint64_t counted(const struct stat *st)
 void output_give_back(int fd, const struct stat *st)
 {
     if (behind_end(st) > OUTPUT_LAST_BLOCK)
-        (void)ftruncate(fd, st->st_size); /* if it cannot be, they go with the file */
+        (void)ftruncate(fd, st->st_size); /* on failure they go with the file */
 }
 
 uint64_t output_size(struct outputs *o, const struct job_key *key, bool split)
@@ -403,7 +403,7 @@ uint64_t output_size(struct outputs *o, const struct job_key *key, bool split)
 
 /* --- reading ---------------------------------------------------------------------- */
 
-/* A file of these bytes that nobody can change, to be read from its beginning. */
+/* Returns a sealed file with these bytes, to be read from its beginning. */
 static int open_bytes(const char *bytes, size_t n)
 {
     const int seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
@@ -470,7 +470,7 @@ int output_open(struct outputs *o, struct store *s, const struct job_key *key,
     int r = open_stored(s, key, stream);
     if (fd >= 0 && r < 0)
         return r == -ENODATA ? fd : ((void)close(fd), r);
-    if (fd >= 0) /* emptied, and not yet given up when a daemon died */
+    if (fd >= 0) /* emptied, but not given up when voltd died */
         (void)close(fd);
     return r;
 }

@@ -1,4 +1,4 @@
-/* What becomes of the output of a job that has ended: the protocol is in output.h. */
+/* The end of a job's output: output.h has the protocol. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -40,8 +40,8 @@ static void read_rest(void *arg)
     }
 }
 
-/* All that there is, n bytes of it. Its job has just written it, so that it is in memory,
- * mostly: what is not is read while the worker goes on elsewhere. */
+/* Reads all n bytes. The job has just written them, so most are in memory; for the rest
+ * the worker does something else. */
 static bool read_all(struct volt_cx *cx, int fd, size_t n, struct store_piece *piece)
 {
     struct reading r = {.fd = fd, .bytes = malloc(n), .want = n};
@@ -59,7 +59,7 @@ static bool read_all(struct volt_cx *cx, int fd, size_t n, struct store_piece *p
     return r.n == n;
 }
 
-/* Whether nobody else has it open now. */
+/* Returns whether the file is not open elsewhere now. */
 static bool looks_alone(struct outputs *o, int fd)
 {
     pthread_rwlock_rdlock(&o->names);
@@ -108,7 +108,8 @@ void output_end_look(struct volt_cx *cx, struct outputs *o, const struct job_key
     }
 }
 
-/* Between the look and the new name nobody can open it by the old one. */
+/* Gives the file up, if it is unchanged. `names` prevents opens by its old name between
+ * the look and the rename. */
 static void give_up(struct outputs *o, const char *file, int fd, size_t n)
 {
     struct stat st;

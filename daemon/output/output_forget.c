@@ -1,5 +1,5 @@
-/* Removing output files: of jobs that are forgotten, and what a daemon that died had not
- * got to. */
+/* Removes the output files of forgotten jobs, and files that an earlier voltd could not
+ * remove. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -69,7 +69,8 @@ static enum volt_poll removal_poll(struct volt_cx *cx, void *state)
 static const struct volt_task_type removal_type = {
     "output removal", sizeof(struct removal), removal_poll, NULL, NULL};
 
-/* What is not begun now is left for the tidying of the next daemon. */
+/* Removes a folder on the blocking pool. If that cannot begin, the next start tidies
+ * up. */
 static void remove_later(struct outputs *o, struct volt_runtime *rt, const char *folder)
 {
     struct removal *r = volt_task_new(rt, &removal_type);
@@ -93,7 +94,7 @@ void output_forget(struct outputs *o, struct volt_runtime *rt, uint64_t id)
     output_path_of(&element, JOB_STDOUT, &p);
     if (unlinkat(o->dir_fd, p.folder, AT_REMOVEDIR) < 0 && errno == ENOTEMPTY)
         remove_later(o, rt, p.folder);
-    else if (id % 1024 == 1023) /* the last of its group, mostly */
+    else if (id % 1024 == 1023) /* mostly the last job of its group */
         (void)unlinkat(o->dir_fd, p.group, AT_REMOVEDIR);
 }
 
@@ -138,18 +139,18 @@ void output_forget_later(struct outputs *o, struct volt_runtime *rt, const uint6
     }
 }
 
-/* --- all that is not known -------------------------------------------------------- */
+/* --- files of unknown jobs -------------------------------------------------------- */
 
 struct tidying {
     struct outputs *o;
     bool (*known)(void *arg, uint64_t id);
     void *arg;
     const char *group;
-    uint64_t latest; /* the id asked about last, and the answer */
+    uint64_t latest; /* the last id asked about */
     bool latest_known;
 };
 
-/* "<id>", "<id>.out" or "<id>.err"; 0: none of them. */
+/* Returns the id of "<id>", "<id>.out" or "<id>.err". 0: another name. */
 static uint64_t id_of(const char *name)
 {
     char *end;

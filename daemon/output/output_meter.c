@@ -10,13 +10,14 @@
 
 #include "daemon/link/inotify.h"
 
-#define LISTS 1024 /* watches are numbered one after the other */
+#define LISTS 1024 /* watches have consecutive numbers */
 
 struct meters {
     int inotify_fd;
     vat_u64 looks;
     struct subscriptions *growth; /* by watch */
-    int grown;                    /* its watch; -1: any may have; the source's task's */
+    int grown;                    /* number of a watch; -1: any file may have grown; only
+                                   * the source's task uses it */
 };
 
 uint64_t meter_pause(uint64_t printed, uint64_t limit, bool slow)
@@ -44,7 +45,7 @@ static uint32_t list_of(int wd)
     return (uint32_t)wd % LISTS;
 }
 
-/* A file that is watched already keeps its watch. */
+/* Watches a file. A file that is watched already keeps its watch. */
 static int watch(struct meter *m, struct meter_file *f, const char *path)
 {
     int wd = inotify_add_watch(m->all->inotify_fd, path,
@@ -67,7 +68,7 @@ static unsigned files_of(const struct meter *m)
     return m->split ? STORE_STREAMS : 1;
 }
 
-/* False: not all of its files can be watched. */
+/* Watches the files. Returns false if not all can be watched. */
 static bool watch_files(struct meter *m)
 {
     int r = m->all->inotify_fd < 0 ? -ENOSYS : 0;
@@ -93,22 +94,21 @@ static void look_later(struct meter *m, uint64_t usec)
     volt_sleep_init(&m->pause, usec);
 }
 
-/* Whether it has printed since the last look. */
+/* Looks at the size. Returns whether the job has printed since the last look. */
 static bool look(struct meter *m)
 {
     uint64_t before = m->printed;
 
     m->printed = output_size(m->outputs, &m->key, m->split);
-    /* What is printed once a look is counted is for a later one to see. */
+    /* Later output is for a later look, once this one is counted. */
     (void)vat_u64_add(&m->all->looks, 1, VAT_REL);
     return m->printed != before;
 }
 
-/* A look that is due. */
+/* Takes a look that is due, and sets the next one. */
 static void look_and_wait(struct meter *m)
 {
-    /* What the first look after it was quiet finds was printed in no time that
-     * is known. */
+    /* The time that output took is unknown at the first look after a quiet phase. */
     bool timed = m->by_time && m->pause_usec > 0;
     uint64_t before = m->printed;
     bool quiet = !look(m);
@@ -120,7 +120,7 @@ static void look_and_wait(struct meter *m)
         look_later(m, twice < METER_MOST ? twice : METER_MOST);
         return;
     }
-    if (quiet) /* what came before it was watched */
+    if (quiet) /* finds output that came before the watch */
         quiet = !look(m);
     if (!quiet)
         look_later(m, meter_pause(m->printed, m->limit,
@@ -163,7 +163,7 @@ void meter_fini(struct meter *m)
         return;
     for (unsigned i = 0; i < STORE_STREAMS; i++) {
         subscription_remove(&m->subscriber, &m->file[i].growth, list_of(m->file[i].wd));
-        if (m->file[i].wd >= 0) /* if it has not gone with its event */
+        if (m->file[i].wd >= 0) /* its event may have removed it */
             (void)inotify_rm_watch(all->inotify_fd, m->file[i].wd);
     }
     subscriber_fini(&m->subscriber);

@@ -1,25 +1,25 @@
 /* How much a running job has printed, looked at when it may have changed.
  *
- *   quiet    its files are watched by inotify, each for one event only: a job that prints
- *            line by line costs nothing here while it is looked at by time
- *   growing  the next look is when as many bytes as it may still print could have been
- *            printed at METER_SPEED, but in METER_LEAST at the earliest and METER_MOST at
- *            the latest; a look that finds nothing new makes it quiet
- *   slow     it grows, but since the look before by less than the METER_SLOW_PART-th of
- *            what it may still print: METER_SLOW at the earliest. A job that prints byte
- *            by byte for hours would have a look each METER_LEAST otherwise, more than 1
- *            % of a processor
+ *   quiet    inotify watches its files, each for one event only: while a job is looked at
+ *            by time, printing line by line costs nothing here
+ *   growing  the next look is when the rest up to the limit could have been printed at
+ *            METER_SPEED, but not before METER_LEAST nor after METER_MOST; a look that
+ *            finds nothing new makes the job quiet
+ *   slow     it grows, but since the last look by less than the METER_SLOW_PART-th of the
+ *            rest: the next look is not before METER_SLOW. Else a job that prints byte by
+ *            byte for hours would be looked at each METER_LEAST, for more than 1 % of a
+ *            processor
  *
- * The watch is before the look that finds nothing new: whatever that does not see is
- * notified after it (log/subscription.h), and the watch goes with it. So a job is killed
- * METER_LEAST, a moment of the scheduler and the kill itself after it has reached its
- * limit, at METER_SPEED; what it prints meanwhile is on top: METER_SPEED * METER_LEAST is
- * 10 MB. A job that was slow and prints at METER_SPEED at once is METER_SPEED *
- * METER_SLOW over, 20 MB.
+ * The watch is set before the look that finds nothing new. So output that this look
+ * misses is notified after it (log/subscription.h), and that event ends the watch. A job
+ * is killed METER_LEAST after it reaches its limit at METER_SPEED, plus a moment of the
+ * scheduler and the time of the kill. Output over the limit: METER_SPEED * METER_LEAST,
+ * 10 MB; from a slow job that suddenly prints at METER_SPEED, METER_SPEED * METER_SLOW,
+ * 20 MB.
  *
- * Where the files cannot be watched (no inotify instance or no watch is to be had, a file
- * system without it) a quiet job is looked at by time, too, each time twice as much
- * later, up to METER_MOST. */
+ * If the files cannot be watched (no inotify instance, no watch, or a file system without
+ * it), a quiet job is looked at by time too, each time twice as late, up to
+ * METER_MOST. */
 #ifndef VOLTD_OUTPUT_OUTPUT_METER_H
 #define VOLTD_OUTPUT_OUTPUT_METER_H
 
@@ -37,23 +37,25 @@
 
 struct meters;
 
-/* 0; -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int meters_open(struct meters **ret);
-/* Spawns the task that reads what inotify tells. 0; -ENOMEM; -ESHUTDOWN. */
+/* Spawns the task that reads inotify. Returns 0, -ENOMEM or -ESHUTDOWN. */
 int meters_start(struct meters *all, struct volt_runtime *rt);
-/* After the runtime was shut down; no meter may be left. NULL is allowed. */
+/* Frees them, after the runtime was shut down. No meter may be left. NULL allowed. */
 void meters_free(struct meters *all);
-/* Looks that all meters have taken so far: for tests. */
+/* Returns the looks of all meters so far: for tests. */
 uint64_t meters_looks(const struct meters *all);
 
-/* us from a look that found so many bytes, more than the one before, to the next one. */
+/* Returns the us until the next look, after a look that found `printed` bytes, more than
+ * the look before. */
 uint64_t meter_pause(uint64_t printed, uint64_t limit, bool slow);
-/* Whether the job is slow by two looks, METER_LEAST apart or more. */
+/* Returns whether the job is slow, by two looks at least METER_LEAST apart. */
 bool meter_is_slow(uint64_t before, uint64_t printed, uint64_t limit);
 
-/* Private. Zero-initialised it may be finished. Must not move in between. */
+/* Private. Must not move between the first poll and meter_fini(). If zero-initialised,
+ * may be finished. */
 struct meter {
-    struct meters *all; /* NULL: has not begun */
+    struct meters *all; /* NULL: not begun */
     struct outputs *outputs;
     struct job_key key;
     bool split;
@@ -63,13 +65,13 @@ struct meter {
         struct subscription growth;
         int wd; /* -1: not watched */
     } file[STORE_STREAMS];
-    bool by_time; /* the next look is when `pause` rings */
+    bool by_time; /* the next look is when `pause` ends */
     uint64_t pause_usec;
     struct volt_sleep pause;
 };
 
-/* READY, and so each time from then on: the job has printed more than limit to its files.
- * The task is the one that polls here; the arguments are those of the first poll. */
+/* Returns VOLT_READY, then and later, when the job has printed more than limit to its
+ * files. The arguments are those of the first poll. For the task that polls here. */
 enum volt_poll meter_poll(struct volt_cx *cx, struct meter *m, struct meters *all,
                           struct outputs *outputs, const struct job_key *key, bool split,
                           uint64_t limit);
