@@ -62,10 +62,17 @@ static void tell(const char *text)
     log_warning("store: %s", text);
 }
 
+/* As kill -9 would: the keeper and all jobs stay, and the next voltd finds them. */
+static void end_at_once(void)
+{
+    _exit(EXIT_FAILURE);
+}
+
 static int open_store(struct core *core, const struct life_options *o,
                       struct volt_error *err)
 {
-    struct store_sqlite_options s = {.dir = o->state_dir, .tell = tell};
+    struct store_sqlite_options s = {
+        .dir = o->state_dir, .tell = tell, .failed = end_at_once};
     struct keeper_link_info info;
 
     if (o->config->backend == CONFIG_BACKEND_MEMORY) {

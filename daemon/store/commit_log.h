@@ -17,13 +17,13 @@
  * notified up to a number has missed nothing before it, whatever happened to the daemon.
  *
  * When the disk is full, submissions are refused (-ENOSPC) and everything else waits
- * until it is durable. When the disk lies (a failed fsync), submissions are refused
- * (-EIO) and everything else waits until a full copy of the store has been made. The same
- * when anything else keeps the store from being written, until it does not: no submission
- * is left to wait for that. What is asked for and ends nothing (a hold, a pause, an
- * edit, a setting) is not appended then, as the room that is left is for ends:
- * store_refusal(). (Where a commit has failed and the process dies before the copy, a
- * submission that was refused so may be found in the store.) */
+ * until it is durable. When the disk fails (a failed fsync), voltd ends, and the next one
+ * goes on with what is on disk. When anything else keeps the store from being written,
+ * submissions are refused (-EIO) and everything else waits until it does not: no
+ * submission is left to wait for that. What is asked for and ends nothing (a hold, a
+ * pause, an edit, a setting) is not appended then, as the room that is left is for ends:
+ * store_refusal(). (Where a commit has failed and the process dies before the next one, a
+ * submission that was refused or not answered may be found in the store.) */
 #ifndef VOLTD_STORE_COMMIT_LOG_H
 #define VOLTD_STORE_COMMIT_LOG_H
 

@@ -11,7 +11,6 @@
 #include "daemon/store/reserve.h"
 #include "daemon/store/sqlite_scan.h"
 #include "daemon/store/sqlite_store.h"
-#include "daemon/store/sqlite_wal.h"
 
 /* --- errors --------------------------------------------------------------------- */
 
@@ -31,6 +30,19 @@ int sqlite_damaged(void *err, const char *text)
 }
 
 /* --- load ----------------------------------------------------------------------- */
+
+/* What the journal has comes into the file, and that to the disk, before the first
+ * commit: an earlier voltd may have ended of a failed sync, whose pages the kernel calls
+ * clean. A reader or a full disk hinders it and is no reason not to begin. */
+static int write_through(struct sqlite_store *s, struct volt_error *err)
+{
+    int rc = sqlite3_wal_checkpoint_v2(s->db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE,
+                                       NULL, NULL);
+
+    return db_needs_restart(rc) && !db_is_full(&s->db, rc)
+               ? db_error(&s->db, rc, s->dir, err)
+               : 0;
+}
 
 int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_error *err)
 {
@@ -56,9 +68,9 @@ int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_e
     if (s->sums.last_id < found.last_id) /* of an earlier format */
         s->sums.last_id = found.last_id;
     s->last_id = s->sums.last_id;
-    /* A fresh journal: sqlite_wal.h. What fails here will fail in the writer's hands. */
-    (void)sqlite3_wal_checkpoint_v2(s->db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
-                                    NULL);
+    r = write_through(s, err);
+    if (r < 0)
+        return r;
     r = -pthread_create(&s->writer, NULL, sqlite_writer, s);
     s->running = r == 0;
     return r < 0 ? say_errno(err, r, "the writer of the store") : 0;
@@ -115,7 +127,7 @@ static void sqlite_free(struct store *store)
     }
     if (s->witnessed)
         (void)write_witness(s, true); /* told */
-    sqlite_read_end_locked(s);        /* nobody reads any more */
+    db_close(&s->reader);             /* nobody reads any more */
     db_close(&s->db);
     groups_fini(&s->groups);
     contents_fini(&s->contents);
@@ -197,24 +209,13 @@ static int begin(struct sqlite_store *s, const struct store_sqlite_options *o,
     return write_self(s, err);
 }
 
-static int say_journal(struct volt_error *err, int r, const char *path,
-                       const struct volt_error *damage)
-{
-    return r == 0          ? 0
-           : r == -EBADMSG ? sqlite_damaged(err, damage->text)
-                           : error_set(err, r, "%.180s-wal: %s", path, file_text(r));
-}
-
 /* Somebody's copy in the place of the store is refused before anything of it is touched:
  * its journal, its index, its format. */
 static int judge_untouched(struct sqlite_store *s, const char *path,
                            struct volt_error *err)
 {
-    struct volt_error damage;
-    int r = say_journal(err, wal_prove(path, &damage), path, &damage);
+    int r = db_open(&s->db, path, DB_LOOK, err);
 
-    if (r == 0)
-        r = db_open(&s->db, path, DB_LOOK, err);
     if (r == 0)
         r = read_meta(s, err);
     if (r == 0)
@@ -227,7 +228,6 @@ static int judge_untouched(struct sqlite_store *s, const char *path,
 static int open_newest(struct sqlite_store *s, bool accept, struct volt_error *err)
 {
     char path[PATH_MAX];
-    struct volt_error damage;
     int r = db_newest(s->dir, &s->number);
 
     if (r < 0)
@@ -242,8 +242,6 @@ static int open_newest(struct sqlite_store *s, bool accept, struct volt_error *e
         r = empty ? witness_judge(s->dir, NULL, err) : judge_untouched(s, path, err);
     if (r == 0 && empty)
         r = db_create(s->dir, s->number, err);
-    if (r == 0)
-        r = say_journal(err, wal_take_over(path, &damage), path, &damage);
     return r < 0 ? r : db_open(&s->db, path, DB_WRITE, err);
 }
 
@@ -311,6 +309,7 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
     if (r < 0)
         return r;
     s->tell = o->tell;
+    s->failed = o->failed;
     r = open_store(s, o, err);
     if (r == -ENOSPC) { /* filled by others since: opening it takes some pages too */
         db_close(&s->db);

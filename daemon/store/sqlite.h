@@ -1,8 +1,7 @@
 /* The SQLite backend: the durable store of one machine.
  *
  * Files in the state directory: jobs.<n>.db, with SQLite's -wal and -shm beside it; the
- * highest n is in force. A copy made because the disk failed gets the next n, so that it
- * can never meet the journal of the old one; older files are removed at the next start.
+ * highest n is in force, and is 1 but where an earlier voltd had copied its store.
  * `reserve` is room kept for completions when the disk is full; `witness` says how far
  * the store has come (witness.h).
  *
@@ -32,10 +31,10 @@
  * Every body ends in a CRC-32C over its key and itself. SQLite's own integrity check does
  * not see a bit flip inside a body, nor a row that a damaged page has lost: therefore the
  * CRCs, and therefore the sums, which every transaction updates and every load proves. A
- * damaged journal is seen by its frames (sqlite_wal.h), which SQLite would take for the
- * end.
+ * journal that was damaged before it was copied into the file ends for SQLite where it is
+ * damaged: what came later is forgotten.
  *
- * One connection on one thread writes, checkpoints and copies; WAL, synchronous=FULL. Its
+ * One connection on one thread writes and checkpoints; WAL, synchronous=FULL. Its
  * transactions are the groups of commit_log.h. No auto-checkpoint: the writer does it
  * when it has answered.
  *
@@ -60,6 +59,10 @@ struct store_sqlite_options {
     uint8_t generation[STORE_ID_SIZE]; /* of the record directory */
     /* Called by the writer's thread when its state changes; a line for people. */
     void (*tell)(const char *text);
+    /* Called by the same thread after that, when a file cannot be written for another
+     * reason than a full disk: ends the process. Where it returns, or is NULL, every
+     * commit from now on ends with -EIO. */
+    void (*failed)(void);
 };
 
 /* Opens or makes the store; nobody else may have it (the state directory's lock). 0;
@@ -71,7 +74,7 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
                       struct volt_error *err);
 
 /* Verifies the store in dir, changing nothing: every row, every spec, every event in its
- * order, the structure of the file, the journal. Calls fn for each finding. Returns their
+ * order, the structure of the file. Calls fn for each finding. Returns their
  * number, or -errno when there is none to look at. */
 int store_sqlite_check(const char *dir, void (*fn)(void *arg, const char *text),
                        void *arg);

@@ -8,7 +8,6 @@
 #include "daemon/job/event.h"
 #include "daemon/store/sqlite.h"
 #include "daemon/store/sqlite_scan.h"
-#include "daemon/store/sqlite_wal.h"
 
 struct check {
     void (*fn)(void *arg, const char *text);
@@ -143,11 +142,6 @@ int store_sqlite_check(const char *dir, void (*fn)(void *arg, const char *text),
     if (r == 0)
         r = db_path(dir, number, "", path);
     if (r < 0)
-        return r;
-    r = wal_prove(path, &err);
-    if (r == -EBADMSG)
-        (void)find(&c, err.text);
-    else if (r < 0)
         return r;
     r = db_open(&db, path, DB_LOOK, &err);
     if (r < 0) {

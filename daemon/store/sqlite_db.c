@@ -359,6 +359,21 @@ const char *db_text(struct db *db, int rc)
     return error ? strerror(error) : sqlite3_errstr(rc);
 }
 
+bool db_needs_restart(int rc)
+{
+    switch (rc & 0xff) {
+    case SQLITE_IOERR:
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PROTOCOL:
+        return true;
+    default:
+        return false;
+    }
+}
+
 int db_error(struct db *db, int rc, const char *what, struct volt_error *err)
 {
     const char *text =
@@ -735,28 +750,4 @@ int db_create(const char *dir, uint64_t number, struct volt_error *err)
             (void)error_set(err, r, "%.180s: %s", path, strerror(-r));
     }
     return r;
-}
-
-int db_copy(struct db *db, const char *dir, uint64_t number)
-{
-    char path[PATH_MAX], made[PATH_MAX];
-    sqlite3_stmt *st = NULL;
-    int r = db_path(dir, number, "", path);
-
-    if (r == 0)
-        r = db_path(dir, number, ".new", made);
-    if (r < 0)
-        return r;
-    r = make_empty(made);
-    if (r < 0)
-        return r;
-    int rc = sqlite3_prepare_v2(db->handle, "VACUUM INTO ?1", -1, &st, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_bind_text(st, 1, made, -1, SQLITE_STATIC);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(st);
-    (void)sqlite3_finalize(st);
-    if (rc != SQLITE_DONE)
-        return db_errno(db, rc) ? db_errno(db, rc) : -EIO;
-    return publish(dir, made, path);
 }

@@ -79,7 +79,7 @@ int db_self_put(struct db *db, const struct witness *w);
 /* "<dir>/jobs.<n>.db" of the highest n; 0 when there is none. -errno. */
 int db_newest(const char *dir, uint64_t *ret_number);
 int db_path(const char *dir, uint64_t number, const char *suffix, char path[PATH_MAX]);
-/* Removes what is not number's: older stores, copies half made. */
+/* Removes what is not number's: older stores, one half made. */
 void db_sweep(const char *dir, uint64_t number);
 
 /* Makes an empty store: a new file that gets its name when it is complete and on disk. */
@@ -92,8 +92,6 @@ enum db_mode {
 /* Opens, and proves format and version. 0; -EPROTO: newer; -EBADMSG; -errno. */
 int db_open(struct db *db, const char *path, enum db_mode mode, struct volt_error *err);
 void db_close(struct db *db);
-/* A complete copy under the next number, on disk; VACUUM INTO. 0 or -errno. */
-int db_copy(struct db *db, const char *dir, uint64_t number);
 
 /* Runs a statement without rows to its end: SQLITE_OK or the error. */
 int db_run(sqlite3_stmt *st);
@@ -104,6 +102,8 @@ int db_errno(struct db *db, int rc);
 /* -errno for a code of SQLite, with its text. */
 int db_error(struct db *db, int rc, const char *what, struct volt_error *err);
 bool db_is_full(struct db *db, int rc);
+/* Whether the error is one of a file: only a new start knows what is on disk. */
+bool db_needs_restart(int rc);
 
 /* Payload of a meta row into p. 0; -ENOENT; -EBADMSG: damaged; -EIO. */
 int db_meta_get(struct db *db, const char *name, struct pack *p);

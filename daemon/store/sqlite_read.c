@@ -1,9 +1,8 @@
 /* Reading beside the writer: single rows and ended jobs, over a connection that only
  * reads.
  *
- * The connection is opened when first needed and closed when the writer goes on in
- * another file. It never has a transaction open between two reads, so it holds up no
- * checkpoint. */
+ * The connection is opened when first needed. It never has a transaction open between two
+ * reads, so it holds up no checkpoint. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +15,6 @@ void sqlite_read_lock(struct sqlite_store *s)
     pthread_mutex_lock(&s->read_turn);
     pthread_mutex_lock(&s->read_lock);
     pthread_mutex_unlock(&s->read_turn);
-}
-
-void sqlite_read_end_locked(struct sqlite_store *s)
-{
-    if (s->reading)
-        db_close(&s->reader);
-    s->reading = false;
 }
 
 static int begin_locked(struct sqlite_store *s)
@@ -109,14 +101,13 @@ static int sqlite_has(struct store *store, uint64_t id)
     return r < 0 ? r : rc == SQLITE_ROW;
 }
 
-/* The writer may have gone on in another file meanwhile. */
 static int let_others_read(void *store)
 {
     struct sqlite_store *s = store;
 
     pthread_mutex_unlock(&s->read_lock);
     sqlite_read_lock(s);
-    return begin_locked(s);
+    return 0;
 }
 
 /* Lock held. */

@@ -38,8 +38,9 @@ struct sqlite_store {
     pthread_t writer;
     bool running;
     void (*tell)(const char *text);
+    void (*failed)(void);
     char dir[PATH_MAX];
-    uint64_t number; /* of the file in force */
+    uint64_t number; /* of the file; never changes once it is open */
     struct db db;
     struct db_life life;          /* never changes once it is open */
     pthread_mutex_t self_lock;    /* protects the three below */
@@ -63,8 +64,8 @@ struct sqlite_store {
     struct pack scratch;
     int wal_pages;
     int wal_room;       /* frames for which the journal is written ahead */
-    bool left_frames;   /* a failed commit has, in the journal */
     bool full, failing; /* submissions are refused */
+    bool given_up;      /* nothing is written any more */
     bool told_forgetting;
     struct age age, key_age; /* of history, of keys */
     uint64_t aged;           /* when it was looked at last, by CLOCK_BOOTTIME */
@@ -77,7 +78,7 @@ struct sqlite_store {
     pthread_mutex_t read_turn; /* taken for the moment of taking the next, so that it goes
                                 * round */
     vat_u64 most_rows, most_bytes; /* written with read_lock; for any thread, relaxed */
-    pthread_mutex_t read_lock;     /* protects the two below, and changes of `number` */
+    pthread_mutex_t read_lock;     /* protects the two below */
     struct db reader;              /* opened when first needed */
     bool reading;
 };
@@ -87,7 +88,7 @@ static inline struct sqlite_store *sqlite_of(struct store *s)
     return (struct sqlite_store *)s;
 }
 
-/* sqlite_write.c: the thread; and to be called for each new connection. */
+/* sqlite_write.c: the thread; and to be called before it. */
 void *sqlite_writer(void *store);
 void sqlite_watch_journal(struct sqlite_store *s);
 /* The interfaces of store.h, each in the file that implements it. */
@@ -105,8 +106,6 @@ int sqlite_damaged(void *err, const char *text);
 /* read_lock; one that waits for it has it before one that gives it back and takes it
  * again. */
 void sqlite_read_lock(struct sqlite_store *s);
-/* Lock held: the file is given up, or the store ends. */
-void sqlite_read_end_locked(struct sqlite_store *s);
 /* sqlite_apply.c: one entry within a transaction; SQLITE_OK or the error. */
 int sqlite_apply(struct sqlite_store *s, const struct entry *e);
 /* One job less uses content id; 0: none. */

@@ -6,17 +6,16 @@
  *                  Every FULL_RETRY the reserve is tried again: when it has its room,
  *                  submissions are taken again.
  *   disk failing   any other error of a file, or its name has gone. Nothing is
- *                  acknowledged from the failed group on, completions included: after a
- *                  failed fsync the kernel calls the pages clean though they are not on
- *                  disk, so a retry would lie. What had been committed is copied out of
- *                  the cache into a new file under the next number, which is synced and
- *                  takes over; then the group is tried again, there. Readers have the old
- *                  file meanwhile.
+ *                  acknowledged from the failed group on: after a failed fsync the kernel
+ *                  calls the pages clean though they are not on disk, so a retry would
+ *                  lie. It is said, and voltd ends at once. The next start takes what is
+ *                  in the journal, writes it into the file and syncs that before it
+ *                  begins; jobs run on meanwhile.
  *   anything else  no memory, somebody else's lock, rows that SQLite will not have: the
  *                  group is tried again.
  *
- * Where that does not help soon, the submissions of the group are refused and further
- * ones at once, and the rest of the group is tried until it is kept, ever less often.
+ * Where the latter does not help soon, the submissions of the group are refused and
+ * further ones at once, and the rest is tried until it is kept, ever less often.
  * When a transaction succeeds, submissions are taken again. */
 #include <errno.h>
 #include <stdio.h>
@@ -74,22 +73,12 @@ static bool has_others(const struct group_entry *e)
     return e;
 }
 
-/* All that a failed commit has left in the journal goes with it (sqlite_wal.h). What
- * hinders that, a reader or the full disk, does not hinder the next transaction: it is
- * tried again before the one after. */
 static int begin(struct sqlite_store *s)
 {
-    if (s->left_frames &&
-        sqlite3_wal_checkpoint_v2(s->db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
-                                  NULL) == SQLITE_OK) {
-        s->left_frames = false;
-        s->wal_pages = s->wal_room = 0;
-    }
     return db_run(s->db.statement[DB_BEGIN]);
 }
 
-/* A file that somebody has removed, or moved away, keeps nothing: it is copied to another
- * one then, as after an error of the disk. */
+/* A file that somebody has removed, or moved away, keeps nothing. */
 static int commit(struct sqlite_store *s)
 {
     int moved = 0;
@@ -97,9 +86,7 @@ static int commit(struct sqlite_store *s)
 
     if (rc == SQLITE_OK && moved)
         return SQLITE_READONLY_DBMOVED;
-    rc = db_run(s->db.statement[DB_COMMIT]);
-    s->left_frames |= rc != SQLITE_OK;
-    return rc;
+    return db_run(s->db.statement[DB_COMMIT]);
 }
 
 /* SQLITE_OK: kept. Otherwise nothing has changed. */
@@ -160,39 +147,6 @@ static void look_for_room(struct sqlite_store *s)
 
 /* --- failing -------------------------------------------------------------------- */
 
-static int open_number(struct sqlite_store *s, uint64_t number)
-{
-    char path[PATH_MAX];
-    struct db db;
-    int r = db_path(s->dir, number, "", path);
-
-    if (r == 0)
-        r = db_open(&db, path, DB_WRITE, NULL);
-    if (r < 0)
-        return r;
-    /* The old file is given up: nothing more may be written to it. */
-    (void)sqlite3_db_config(s->db.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-    db_close(&s->db);
-    s->db = db;
-    sqlite_read_lock(s);
-    sqlite_read_end_locked(s);
-    s->number = number;
-    pthread_mutex_unlock(&s->read_lock);
-    s->wal_pages = s->wal_room = 0;
-    s->left_frames = false;
-    sqlite_watch_journal(s);
-    db_sweep(s->dir, number);
-    return 0;
-}
-
-/* One try of a full copy. */
-static int move_out(struct sqlite_store *s)
-{
-    int r = db_copy(&s->db, s->dir, s->number + 1);
-
-    return r < 0 ? r : open_number(s, s->number + 1);
-}
-
 static void become_failing(struct sqlite_store *s, int rc)
 {
     if (!s->failing)
@@ -212,44 +166,20 @@ static void become_sound(struct sqlite_store *s)
 }
 
 /* The error may be one of the disk, whose cache is not to be trusted then. */
-static bool needs_copy(int rc)
+static bool is_of_disk(struct sqlite_store *s, int rc)
 {
-    switch (rc & 0xff) {
-    case SQLITE_IOERR:
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-    case SQLITE_CANTOPEN:
-    case SQLITE_READONLY:
-    case SQLITE_PROTOCOL:
-        return true;
-    default:
-        return false;
-    }
+    return db_needs_restart(rc) && !db_is_full(&s->db, rc);
 }
 
-/* The store is in a new file: 0; 1: it took so long that the submissions of the group
- * were refused; -ECANCELED: the daemon ends. */
-static int recover(struct sqlite_store *s, int rc)
+/* voltd ends by it. In a test, where it goes on, nothing is kept any more. */
+static void give_up(struct sqlite_store *s, int rc)
 {
-    const bool was_failing = s->failing;
-    int refused = 0;
-
-    say(s, "cannot write %.100s: %s; nothing is acknowledged until a full copy is made",
-        s->dir, db_text(&s->db, rc));
-    s->failing = true;
+    say(s, "cannot write %.100s: %s: voltd ends, to go on with what is on disk", s->dir,
+        db_text(&s->db, rc));
+    s->given_up = s->failing = true;
     set_refusal(s);
-    while (move_out(s) < 0) {
-        groups_refuse_taken(&s->groups, -EIO);
-        refused = 1;
-        if (groups_stopping(&s->groups))
-            return -ECANCELED;
-        groups_pause(&s->groups, FAILING_RETRY);
-    }
-    s->failing = was_failing; /* then it has to be seen that it helped */
-    set_refusal(s);
-    say(s, "the store has been copied to jobs.%llu.db and goes on there",
-        (unsigned long long)s->number);
-    return refused;
+    if (s->failed)
+        s->failed();
 }
 
 /* Whether a store that failed can be written: by a transaction that changes nothing. */
@@ -257,7 +187,7 @@ static void look_for_health(struct sqlite_store *s)
 {
     const struct row_sums before = s->sums;
 
-    if (!s->failing)
+    if (!s->failing || s->given_up)
         return;
     int rc = begin(s);
     if (rc == SQLITE_OK)
@@ -269,8 +199,8 @@ static void look_for_health(struct sqlite_store *s)
         return;
     }
     take_back(s, &before);
-    if (needs_copy(rc) && !db_is_full(&s->db, rc))
-        (void)recover(s, rc);
+    if (is_of_disk(s, rc))
+        give_up(s, rc);
 }
 
 /* --- groups --------------------------------------------------------------------- */
@@ -295,25 +225,13 @@ static void persist(struct sqlite_store *s, struct attempt *a, int rc)
     a->pauses += a->pauses < RETRY_DOUBLES;
 }
 
-/* Something other than a full disk. False: the daemon ends. */
-static bool bear(struct sqlite_store *s, struct attempt *a, int rc)
+/* Neither a full disk nor a failing one. */
+static void bear(struct sqlite_store *s, struct attempt *a, int rc)
 {
-    const unsigned before = a->failures++;
-
-    if (needs_copy(rc)) {
-        if (before) /* the last copy was to no avail */
-            persist(s, a, rc);
-        int r = recover(s, rc);
-
-        if (r > 0 && !a->refused)
-            a->refused = -EIO;
-        return r >= 0;
-    }
-    if ((rc == SQLITE_NOMEM || rc == SQLITE_BUSY) && before < PASSING_TRIES)
+    if ((rc == SQLITE_NOMEM || rc == SQLITE_BUSY) && a->failures++ < PASSING_TRIES)
         groups_pause(&s->groups, FULL_RETRY);
     else
         persist(s, a, rc); /* without its submissions: it may be one of them */
-    return true;
 }
 
 /* Until it is kept, but for its submissions: *ret_submits is how they ended. 0; -EIO: the
@@ -323,7 +241,7 @@ static int write_group(struct sqlite_store *s, const struct group_entry *first,
 {
     struct attempt a = {0};
 
-    for (;;) {
+    while (!s->given_up) {
         int rc = write_once(s, first, !a.refused);
 
         *ret_submits = a.refused;
@@ -333,17 +251,20 @@ static int write_group(struct sqlite_store *s, const struct group_entry *first,
             return 0;
         }
         if (groups_stopping(&s->groups) && s->last_tries++ == LAST_TRIES)
-            return *ret_submits = -EIO;
+            break;
         if (db_is_full(&s->db, rc)) {
             if (a.refused)
                 groups_pause(&s->groups, FULL_RETRY);
             sqlite_become_full(s);
             if (!a.refused)
                 a.refused = -ENOSPC;
-        } else if (!bear(s, &a, rc)) {
-            return *ret_submits = -EIO;
+        } else if (is_of_disk(s, rc)) {
+            give_up(s, rc);
+        } else {
+            bear(s, &a, rc);
         }
     }
+    return *ret_submits = -EIO;
 }
 
 static void free_entries(struct group_entry *e)
@@ -398,12 +319,10 @@ static void checkpoint(struct sqlite_store *s)
     s->wal_pages = 0; /* the next commit tells how long it is */
     if (mode == SQLITE_CHECKPOINT_TRUNCATE)
         s->wal_room = 0;
-    if (rc == SQLITE_OK || (rc & 0xff) == SQLITE_BUSY || rc == SQLITE_NOMEM)
-        return;
     if (db_is_full(&s->db, rc))
         sqlite_become_full(s);
-    else
-        (void)recover(s, rc);
+    else if (is_of_disk(s, rc))
+        give_up(s, rc);
 }
 
 static uint64_t now_usec(clockid_t clock)
@@ -443,8 +362,8 @@ static void bear_forgetting(struct sqlite_store *s, int rc, bool at_commit)
         say(s, "ended jobs cannot be forgotten: the store is damaged (voltd "
                "--check-store, run as this voltd is, says where)");
     s->told_forgetting |= rc == SQLITE_CORRUPT;
-    if (at_commit && needs_copy(rc) && !db_is_full(&s->db, rc))
-        (void)recover(s, rc);
+    if (at_commit && is_of_disk(s, rc))
+        give_up(s, rc);
 }
 
 /* A slice of what retention lets go, as a transaction of its own. True: there is more. */

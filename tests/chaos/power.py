@@ -39,7 +39,7 @@ RECORDER = BUILD / "tests/chaos/recorder.so"
 DUMP = BUILD / "tests/chaos/store-dump"
 ENTRY = struct.Struct("<QIIQqQ")
 MAGIC = (0x9d3fa1c7be52e648).to_bytes(8, "little")
-MADE, WROTE, CUT, RENAMED, REMOVED, SYNCING, SYNCED, EXEC, FOUND = range(1, 10)
+MADE, WROTE, CUT, RENAMED, REMOVED, SYNCING, SYNCED, EXEC, FOUND, UNSYNCED = range(1, 11)
 DIRECTORY = (1 << 64) - 1
 SECTOR = 512
 LAG = 100
@@ -86,9 +86,11 @@ def record(seed, secs, restarts=2):
     (house, load). The house has ended its jobs and is up."""
     house, load = begin(seed)
     load.stop.wait(secs / 3)
+    life = house.life
     house.faults.rate([VOLTD], SYNC, errno.EIO, 1)
-    until(lambda: house.faults.fired()[0] > 0, "a sync to fail")
+    until(lambda: house.life != life, "a sync to fail, and voltd to end of it")
     house.faults.disarm()
+    until(house.up.is_set, "voltd to come back")
     load.stop.wait(secs / 3)
     for i in range(restarts):
         house.kill_voltd(signal.SIGTERM if i % 2 else signal.SIGKILL)
@@ -185,8 +187,8 @@ def rename(names, entry):
 class Disk:
     """What is on it for sure, and what may be."""
 
-    def __init__(self, lies=False):
-        self.lies = lies
+    def __init__(self, r, lies=False):
+        self.r, self.lies = r, lies
         self.images = collections.defaultdict(bytearray)
         self.pending = collections.defaultdict(list)    # file -> [(number, entry)]
         self.names, self.names_pending = {}, []
@@ -201,6 +203,8 @@ class Disk:
             self.begun[entry.other] = number
         elif entry.kind == SYNCED and not self.lies:
             self.settle(self.begun[entry.other], entry.file)
+        elif entry.kind == UNSYNCED and not self.lies and entry.file != DIRECTORY:
+            self.leave(self.begun[entry.other], entry.file)
         if self.lies:
             for file in [*self.pending, DIRECTORY]:
                 self.settle(number - LAG, file)
@@ -215,15 +219,28 @@ class Disk:
         while rest and rest[0][0] < before:
             change(self.images[file], rest.pop(0)[1])
 
+    def leave(self, before, file):
+        """A sync has failed: the kernel calls what was written before that entry clean, wherever
+        it is. Some sectors of it have come to the disk, the others will not by a later sync."""
+        rest = self.pending[file]
+        while rest and rest[0][0] < before:
+            self.change_some(self.images[file], rest.pop(0)[1], self.r)
+
+    @staticmethod
+    def change_some(image, entry, r):
+        if entry.kind == CUT:
+            return change(image, entry)
+        for at in range(0, len(entry.data), SECTOR):
+            if r.random() < 0.5:
+                put(image, entry.at + at, entry.data[at:at + SECTOR])
+
     def image(self, file, r):
         """The file as it may be after the cut."""
         image = bytearray(self.images[file])
         luck = r.choice([0, 0, 1, None])    # none of the rest, all of it, some of it
         for _, entry in self.pending[file]:
             if luck is None and entry.kind == WROTE:
-                for at in range(0, len(entry.data), SECTOR):
-                    if r.random() < 0.5:
-                        put(image, entry.at + at, entry.data[at:at + SECTOR])
+                self.change_some(image, entry, r)
             elif luck == 1 or (luck is None and r.random() < 0.5):
                 change(image, entry)
         return image
@@ -330,7 +347,7 @@ def cuts(entries, clients, seed, chosen, lies=False):
     """Cuts the log at the chosen entries. Returns (findings, older stores refused)."""
     r = random.Random(seed)
     times = collections.Counter(chosen)
-    disk, loader, found = Disk(lies), Loader(), []
+    disk, loader, found = Disk(random.Random(seed), lies), Loader(), []
     begun = collections.Counter()
     acked, ends = sorted(set(clients.acked)), sorted(clients.ends)
     base = pathlib.Path(tempfile.mkdtemp(prefix="volt-power-", dir="/dev/shm"))

@@ -28,7 +28,18 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum type { MADE = 1, WROTE, CUT, RENAMED, REMOVED, SYNCING, SYNCED, EXEC, FOUND };
+enum type {
+    MADE = 1,
+    WROTE,
+    CUT,
+    RENAMED,
+    REMOVED,
+    SYNCING,
+    SYNCED,
+    EXEC,
+    FOUND,
+    UNSYNCED
+};
 
 /* Begins each entry: one of a process that is killed in the middle of its write is not
  * whole, and the reader goes on at the next. */
@@ -40,7 +51,7 @@ struct entry {
     uint32_t type, size;
     uint64_t inode;
     int64_t at;     /* WROTE: offset; CUT: length; EXEC: index */
-    uint64_t other; /* SYNCED: number of its SYNCING; EXEC: job */
+    uint64_t other; /* SYNCED, UNSYNCED (it failed): number of its SYNCING; EXEC: job */
 };
 
 #define FILES        1024
@@ -244,8 +255,8 @@ TRUNCATE(ftruncate64, off64_t)
             put(SYNCING, inode, 0, number, NULL, 0);                                     \
         }                                                                                \
         int r = real(fd);                                                                \
-        if (inode != 0 && r == 0)                                                        \
-            put(SYNCED, inode, 0, number, NULL, 0);                                      \
+        if (inode != 0)                                                                  \
+            put(r == 0 ? SYNCED : UNSYNCED, inode, 0, number, NULL, 0);                  \
         return r;                                                                        \
     }
 SYNC(fsync)

@@ -50,7 +50,7 @@ def ask_all(house):
 
 def asked(house, n, error, groups):
     """(whether the n-th call failed, whether all was answered as it should be); None: neither.
-    Then voltd is still about what an earlier failure has left, as a copy of its store."""
+    Then voltd is still about what an earlier failure has left, as its own start."""
     house.faults.nth(VOLTD, n, error, groups)
     try:
         ask_all(house)

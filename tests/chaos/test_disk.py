@@ -1,7 +1,8 @@
 """A disk that is full, fails, and comes back; and calls and allocations of voltd that fail.
 
 What was acknowledged before, meanwhile and afterwards is there; what is refused is refused
-in words; voltd stays up."""
+in words. Where a sync or a write of the store fails, voltd ends and comes back; otherwise it
+stays up."""
 
 import base64
 import contextlib
@@ -153,7 +154,7 @@ def test_what_a_refused_job_had(faulty):  # noqa: F811
     with faulty.connect() as v:
         v.ok("org.voltd.jobs.Submit", {"spec": {"kind": "noop"}})   # ids are reserved by the block
         until(faulty.quiet, "it to end")
-        faulty.faults.rate([VOLTD], FLUSH, errno.EIO, 1)
+        faulty.faults.rate([VOLTD], DISK, errno.ENOSPC, 1)
         reply = v.call("org.voltd.jobs.Submit", {"spec": spec})
         assert reply["error"] == "org.voltd.jobs.StoreUnavailable", reply
         until(lambda: not list((faulty.state / "output").rglob("*.out")), "its output file to go")

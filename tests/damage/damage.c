@@ -8,8 +8,8 @@
  *
  *   flip      each byte inverted
  *   cut       the file cut short at each length
- *   journal   each byte of a journal that was not copied back yet inverted. Its last transaction
- *             is what a power cut may tear: without it is right too, if that is what it was
+ *   journal   each byte of a journal that was not copied back yet inverted. SQLite takes the place
+ *             for its end: the store has what it had after one of its transactions
  *   witness   an older store beside its witness, of which each byte is inverted, or which is
  *             cut short at each length: it must be refused, and so must it beside the sound one
  *
@@ -41,9 +41,10 @@
 #include "tests/support/facts.h"
 #include "daemon/store/witness.h"
 
-#define STORE_BYTES 65536
-#define THREADS     2
-#define NAME        "jobs.1.db"
+#define STORE_BYTES  65536
+#define THREADS      2
+#define TRANSACTIONS 3 /* in the journal */
+#define NAME         "jobs.1.db"
 
 static char base[] = "/dev/shm/volt-damage-XXXXXX";
 static size_t stride = 1, first;
@@ -62,10 +63,10 @@ struct bytes {
 /* What is damaged; never changes once it is prepared. */
 static struct {
     struct bytes file, journal, behind; /* behind: the file that the journal belongs to */
-    uint64_t state, journal_state;
-    uint64_t before;      /* the state without the journal's last transaction */
-    uint64_t jobs;        /* their ids are below */
-    struct bytes witness; /* of the store with its journal; `file` is older */
+    uint64_t state;
+    uint64_t after[TRANSACTIONS + 1]; /* the state after so many of the journal's */
+    uint64_t jobs;                    /* their ids are below */
+    struct bytes witness;             /* of the store with its journal; `file` is older */
 } sound;
 
 /* --- what a load finds -------------------------------------------------------------- */
@@ -476,7 +477,10 @@ static bool right(enum kind kind, uint64_t state)
         return false;
     if (kind != JOURNAL)
         return state == sound.state;
-    return state == sound.journal_state || state == sound.before;
+    for (int i = 0; i <= TRANSACTIONS; i++)
+        if (state == sound.after[i])
+            return true;
+    return false;
 }
 
 static void judge(struct worker *w, enum kind kind, size_t at)
@@ -608,31 +612,28 @@ static struct bytes read_journal(const char *dir)
     return b;
 }
 
-/* Three transactions on job 2, which runs; the journal as it was before the last one. */
-static struct bytes journal_of(const char *dir)
+/* A transaction each on job 2, which runs; the journal as it was after each. */
+static void journal_of(const char *dir, struct bytes after[TRANSACTIONS])
 {
-    const struct job_event events[] = {{.type = JOB_EV_TIMEOUT, .at_usec = 5000},
-                                       {.type = JOB_EV_CANCEL, .at_usec = 5001},
-                                       {.type = JOB_EV_EXITED,
-                                        .at_usec = 5002,
-                                        .result = JOB_RESULT_SIGNAL,
-                                        .code = 15,
-                                        .kept = 1}};
+    const struct job_event events[TRANSACTIONS] = {
+        {.type = JOB_EV_TIMEOUT, .at_usec = 5000},
+        {.type = JOB_EV_CANCEL, .at_usec = 5001},
+        {.type = JOB_EV_EXITED,
+         .at_usec = 5002,
+         .result = JOB_RESULT_SIGNAL,
+         .code = 15,
+         .kept = 1}};
     const struct store_piece said[STORE_STREAMS] = {{"the end\n", 8}, {NULL, 0}};
     struct volt_runtime *rt;
-    struct bytes before;
 
     if (volt_runtime_new(&(struct volt_options){.workers = 1}, &rt) < 0)
         die("runtime");
     struct store *s = must_open(dir);
-    append(s, 2, JOB_NO_INDEX, &events[0], 1, NULL);
-    commit(rt, s);
-    append(s, 2, JOB_NO_INDEX, &events[1], 1, NULL);
-    commit(rt, s);
-    before = read_journal(dir);
-    append(s, 2, JOB_NO_INDEX, &events[2], 1, said);
-    commit(rt, s);
-    sound.journal = read_journal(dir);
+    for (int i = 0; i < TRANSACTIONS; i++) {
+        append(s, 2, JOB_NO_INDEX, &events[i], 1, i == TRANSACTIONS - 1 ? said : NULL);
+        commit(rt, s);
+        after[i] = read_journal(dir);
+    }
     sound.behind = read_file(dir, "");
     if (store_witness(s, true) < 0)
         die("witness");
@@ -641,7 +642,6 @@ static struct bytes journal_of(const char *dir)
     if (sound.witness.n != WITNESS_SIZE)
         die("witness");
     volt_runtime_free(rt);
-    return before;
 }
 
 static void prepare(struct place *p)
@@ -660,11 +660,16 @@ static void prepare(struct place *p)
     sound.jobs = id;
     if (id > JOBS_MAX)
         die("jobs");
-    struct bytes before = journal_of(p->dir);
+    struct bytes after[TRANSACTIONS];
+
+    journal_of(p->dir, after);
     sound.state = state_of(p, &sound.file, NULL);
-    sound.before = state_of(p, &sound.behind, &before);
-    sound.journal_state = state_of(p, &sound.behind, &sound.journal);
-    free(before.at);
+    sound.after[0] = state_of(p, &sound.behind, NULL);
+    for (int i = 0; i < TRANSACTIONS; i++)
+        sound.after[i + 1] = state_of(p, &sound.behind, &after[i]);
+    sound.journal = after[TRANSACTIONS - 1];
+    for (int i = 0; i < TRANSACTIONS - 1; i++)
+        free(after[i].at);
 }
 
 static void add(struct worker *sum, const struct worker *w)

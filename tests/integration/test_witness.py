@@ -236,21 +236,6 @@ def test_a_store_of_an_earlier_version(private):
     is_refused(private, "another store was put there")
 
 
-def test_a_full_copy_is_the_same_store(private):
-    """The one that is made when the file was removed from under a running voltd."""
-    private.start(config=SQLITE)
-    with private.connect() as v:
-        jobs_that_run(private, v, 2)
-        for p in files(private):
-            p.unlink()
-        jobs_that_run(private, v, 2)
-    assert (private.state / "jobs.2.db").exists()
-    private.stop(signal.SIGKILL)
-    is_sound(private)
-    (private.state / "jobs.2.db").unlink()
-    is_refused(private, "the store was removed")
-
-
 def test_a_witness_that_cannot_be_written(private):
     """It is said, once; jobs do not wait for it; the next one is written."""
     private.state.mkdir(mode=0o700)

@@ -737,55 +737,6 @@ static void a_missing_row_is_damage(void **state)
     free(bytes);
 }
 
-#define FRAME (24 + 4096)
-
-/* Of the journal: frames from `first` on that end a transaction. */
-static size_t ends_from(const uint8_t *wal, size_t n, size_t first)
-{
-    static const uint8_t none[4];
-    size_t ends = 0;
-
-    for (const uint8_t *f = wal + 32 + first * FRAME; f + FRAME <= wal + n; f += FRAME)
-        ends += memcmp(f + 8, wal + 16, 8) == 0 && memcmp(f + 4, none, 4) != 0;
-    return ends;
-}
-
-/* In the journal, where SQLite itself would take it for the end: a power cut does not tear
- * more than the last transaction. */
-static void damage_inside_the_journal_is_seen(void **state)
-{
-    struct store *s = stored_fresh();
-    struct volt_error err = {{0}};
-    struct found found;
-    uint8_t *bytes, *wal;
-    size_t i;
-
-    (void)state;
-    stored_fill(s);
-    size_t n = stored_read("jobs.1.db", &bytes),
-           wal_n = stored_read("jobs.1.db-wal", &wal);
-    store_free(s);
-    for (i = 0; ends_from(wal, wal_n, i) > 1; i++) {
-        size_t at = 32 + i * FRAME + 100;
-
-        wal[at] ^= 1;
-        stored_remove_journal();
-        stored_write("jobs.1.db", bytes, n);
-        stored_write("jobs.1.db-wal", wal, wal_n);
-        assert_int_equal(stored_reload(1, &found, &err), -EBADMSG);
-        assert_non_null(strstr(err.text, "journal"));
-        wal[at] ^= 1;
-    }
-    assert_true(i > 6);
-    stored_remove_journal();
-    stored_write("jobs.1.db", bytes, n);
-    stored_write("jobs.1.db-wal", wal, wal_n);
-    assert_int_equal(stored_reload(1, &found, &err), 0);
-    assert_string_equal(found.text, stored_expected);
-    free(bytes);
-    free(wal);
-}
-
 /* --- reading beside each other ------------------------------------------------------ */
 
 #define ELEMENTS 2600
@@ -892,7 +843,6 @@ int main(void)
         T(what_was_set_of_a_queue_is_kept),
         T(a_queue_has_so_many_numbers_at_most),
         T(a_missing_row_is_damage),
-        T(damage_inside_the_journal_is_seen),
         T(reading_much_lets_others_read),
     };
     return cmocka_run_group_tests(tests, stored_start, stored_stop);

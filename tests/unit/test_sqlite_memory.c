@@ -68,12 +68,11 @@ static void no_memory_to_take_back(void **state)
 /* Each array in turn that a new store has for its first job. */
 static void no_memory_for_a_moment(void **state)
 {
-    char env[32], path[PATH_MAX];
+    char env[32];
     unsigned n = 0;
     bool failed = true;
 
     (void)state;
-    stored_path("jobs.2.db", path);
     while (failed) {
         struct store *s = stored_fresh();
 
@@ -85,7 +84,6 @@ static void no_memory_for_a_moment(void **state)
         until_failure = 0;
         assert_int_equal(stored_submit(s, 2 * n + 1, "second", env), 0);
         store_free(s);
-        assert_int_equal(access(path, F_OK), -1); /* no copy was made of it */
     }
     assert_true(n > 2);
 }
