@@ -196,18 +196,16 @@ static int choose(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, i
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec,
-                  int *ret_rc)
+int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int *ret_n)
 {
-    int chosen, end, rc = choose(s, keep, before_usec, &chosen);
+    int end, rc = choose(s, keep, before_usec, ret_n);
 
-    for (int i = 0; i < chosen && rc == SQLITE_OK; i = end) {
-        for (end = i + 1; end < chosen && s->forgotten[end] == s->forgotten[end - 1] + 1;)
+    for (int i = 0; i < *ret_n && rc == SQLITE_OK; i = end) {
+        for (end = i + 1; end < *ret_n && s->forgotten[end] == s->forgotten[end - 1] + 1;)
             end++;
         rc = drop_run(s, s->forgotten + i, end - i);
     }
-    *ret_rc = rc;
-    return rc == SQLITE_OK ? chosen : -1;
+    return rc;
 }
 
 int sqlite_forget_one(struct sqlite_store *s, int64_t id)

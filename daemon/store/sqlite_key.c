@@ -144,12 +144,11 @@ static int choose(struct sqlite_store *s, const struct owner *owner, uint64_t be
 }
 
 int sqlite_expire_keys(struct sqlite_store *s, const struct owner *owner,
-                       uint64_t before_usec, int *ret_rc)
+                       uint64_t before_usec, int *ret_n)
 {
-    int n, rc = choose(s, owner, before_usec, &n);
+    int rc = choose(s, owner, before_usec, ret_n);
 
-    for (int i = 0; i < n && rc == SQLITE_OK; i++)
+    for (int i = 0; i < *ret_n && rc == SQLITE_OK; i++)
         rc = drop(s, s->expired[i].id);
-    *ret_rc = rc;
-    return rc == SQLITE_OK ? n : -1;
+    return rc;
 }

@@ -113,9 +113,9 @@ int sqlite_content_unuse(struct sqlite_store *s, int64_t id);
 /* sqlite_key.c: the job has this key from now on, or none. SQLITE_OK or the error. */
 int sqlite_put_key(struct sqlite_store *s, const struct store_key *key);
 /* Deletes the oldest keys of the owner whose jobs ended before usec, and notes them in
- * `expired`: their number, or -1 with *ret_rc. */
+ * `expired`, with their number. SQLITE_OK or the error. */
 int sqlite_expire_keys(struct sqlite_store *s, const struct owner *owner,
-                       uint64_t before_usec, int *ret_rc);
+                       uint64_t before_usec, int *ret_n);
 /* Whether the row (id, uid, at, body) at which the statement is, is sound; then what it
  * says. */
 bool sqlite_key_row(sqlite3_stmt *st, struct store_key *ret, struct row_key *ret_at);
@@ -126,9 +126,9 @@ int sqlite_choose_leaving(struct sqlite_store *s, const struct store_retention *
                           uint64_t before_usec, struct owner *owner);
 /* Deletes those of them that are beyond it or ended before usec still, all they had
  * included. Their number, and the ids of those that were processes in `forgotten`, 0 for
- * others; or -1 with *ret_rc. */
+ * others. SQLITE_OK or the error. */
 int sqlite_forget(struct sqlite_store *s, uint64_t keep, uint64_t before_usec,
-                  int *ret_rc);
+                  int *ret_n);
 /* On demand: one that has ended, noted in `cleaned` if it was a process; others stay. */
 int sqlite_forget_one(struct sqlite_store *s, int64_t id);
 /* Before the writer, and by it: submissions are refused until there is room, which is

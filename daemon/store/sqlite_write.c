@@ -73,11 +73,6 @@ static bool has_others(const struct group_entry *e)
     return e;
 }
 
-static int begin(struct sqlite_store *s)
-{
-    return db_run(s->db.statement[DB_BEGIN]);
-}
-
 /* A file that somebody has removed, or moved away, keeps nothing. */
 static int commit(struct sqlite_store *s)
 {
@@ -97,7 +92,7 @@ static int write_once(struct sqlite_store *s, const struct group_entry *first,
 
     if (!with_submits && !has_others(first))
         return SQLITE_OK;
-    int rc = begin(s);
+    int rc = db_run(s->db.statement[DB_BEGIN]);
     CRASH_POINT("store-begun");
     for (const struct group_entry *e = first; rc == SQLITE_OK && e; e = e->next)
         if (with_submits || !e->submits)
@@ -189,7 +184,7 @@ static void look_for_health(struct sqlite_store *s)
 
     if (!s->failing || s->given_up)
         return;
-    int rc = begin(s);
+    int rc = db_run(s->db.statement[DB_BEGIN]);
     if (rc == SQLITE_OK)
         rc = sqlite_save_sums(s);
     if (rc == SQLITE_OK)
@@ -366,60 +361,67 @@ static void bear_forgetting(struct sqlite_store *s, int rc, bool at_commit)
         give_up(s, rc);
 }
 
-/* A slice of what retention lets go, as a transaction of its own. True: there is more. */
-static bool forget_some(struct sqlite_store *s, const struct store_retention *keep,
-                        uint64_t limit)
+/* What leaves the store in one transaction. */
+struct slice {
+    const struct store_retention *keep;
+    struct owner *owner;
+    uint64_t before_usec;
+};
+/* Takes at most FORGET_SLICE of them out, whose number is *ret_n; SQLITE_OK or the
+ * error. */
+typedef int slice_fn(struct sqlite_store *s, const struct slice *slice, int *ret_n);
+
+static int forget_jobs(struct sqlite_store *s, const struct slice *slice, int *ret_n)
+{
+    return sqlite_forget(s, slice->keep->jobs, slice->before_usec, ret_n);
+}
+
+static int expire_keys(struct sqlite_store *s, const struct slice *slice, int *ret_n)
+{
+    return sqlite_expire_keys(s, slice->owner, slice->before_usec, ret_n);
+}
+
+/* Returns how many have left; -1: they cannot leave now, and the next group meets
+ * whatever else hinders it. */
+static int let_go(struct sqlite_store *s, slice_fn *fn, const struct slice *slice)
 {
     const struct row_sums before = s->sums;
-    int done = 0;
+    int n = 0, rc = db_run(s->db.statement[DB_BEGIN]);
 
-    int rc = begin(s);
     if (rc == SQLITE_OK)
-        done = sqlite_forget(s, keep->jobs, limit, &rc);
+        rc = fn(s, slice, &n);
     if (rc == SQLITE_OK)
         rc = sqlite_save_sums(s);
     const bool at_commit = rc == SQLITE_OK;
     if (at_commit)
         rc = commit(s);
-    if (rc != SQLITE_OK) {
-        take_back(s, &before);
-        bear_forgetting(s, rc, at_commit);
-        return false; /* the next group meets whatever else this was */
+    if (rc == SQLITE_OK) {
+        sqlite_committed(s);
+        return n;
     }
-    sqlite_committed(s);
-    for (int i = 0; keep->gone && i < done; i++)
-        if (s->forgotten[i])
-            keep->gone(keep->gone_arg, s->forgotten[i]);
-    return done == FORGET_SLICE;
+    take_back(s, &before);
+    bear_forgetting(s, rc, at_commit);
+    return -1;
 }
 
-/* Keys of the owner that are too old, a slice at a time. False: a group waits for the
- * writer, or they cannot leave. */
-static bool expire_keys(struct sqlite_store *s, const struct store_retention *keep,
-                        uint64_t limit, const struct owner *owner)
+/* A group waits for the writer, or the end does. */
+static bool is_wanted(struct sqlite_store *s)
 {
+    return groups_busy(&s->groups) || groups_stopping(&s->groups);
+}
+
+/* Those of the owner that are too old. False: a group waits for the writer, or they
+ * cannot leave. */
+static bool expire_of(struct sqlite_store *s, const struct slice *slice)
+{
+    const struct store_retention *keep = slice->keep;
     int n = FORGET_SLICE;
 
-    while (owner->keys && n == FORGET_SLICE) {
-        const struct row_sums before = s->sums;
-        int rc = begin(s);
-
-        if (rc == SQLITE_OK)
-            n = sqlite_expire_keys(s, owner, limit, &rc);
-        if (rc == SQLITE_OK)
-            rc = sqlite_save_sums(s);
-        const bool at_commit = rc == SQLITE_OK;
-        if (at_commit)
-            rc = commit(s);
-        if (rc != SQLITE_OK) {
-            take_back(s, &before);
-            bear_forgetting(s, rc, at_commit);
-            return false;
-        }
-        sqlite_committed(s);
+    while (slice->owner->keys && n == FORGET_SLICE) {
+        n = let_go(s, expire_keys, slice);
         for (int i = 0; keep->key_gone && i < n; i++)
             keep->key_gone(keep->key_gone_arg, &s->expired[i]);
-        if (groups_busy(&s->groups) || groups_stopping(&s->groups))
+        if (n < 0 || is_wanted(s))
             return false;
     }
     return true;
@@ -427,10 +429,9 @@ static bool expire_keys(struct sqlite_store *s, const struct store_retention *ke
 
 /* True: some may leave now. False: none may, or first comes what was appended before it
  * was asked which are needed. */
-static bool choose_leaving(struct sqlite_store *s, const struct store_retention *keep,
-                           uint64_t limit, struct owner *owner)
+static bool choose_leaving(struct sqlite_store *s, const struct slice *slice)
 {
-    int rc = sqlite_choose_leaving(s, keep, limit, owner);
+    int rc = sqlite_choose_leaving(s, slice->keep, slice->before_usec, slice->owner);
 
     if (rc != SQLITE_OK)
         bear_forgetting(s, rc, false);
@@ -438,17 +439,20 @@ static bool choose_leaving(struct sqlite_store *s, const struct store_retention 
 }
 
 /* What the owner is to lose. False: a group waits for the writer. */
-static bool forget_of(struct sqlite_store *s, const struct store_retention *keep,
-                      uint64_t limit, struct owner *owner)
+static bool forget_of(struct sqlite_store *s, const struct slice *slice)
 {
-    bool more = true;
+    const struct store_retention *keep = slice->keep;
+    int n = FORGET_SLICE;
 
-    while (more) {
-        if (s->nleaving == 0 && !choose_leaving(s, keep, limit, owner))
+    while (n == FORGET_SLICE) {
+        if (s->nleaving == 0 && !choose_leaving(s, slice))
             return s->nleaving == 0;
-        more = forget_some(s, keep, limit);
+        n = let_go(s, forget_jobs, slice);
         s->nleaving = 0;
-        if (groups_busy(&s->groups) || groups_stopping(&s->groups))
+        for (int i = 0; keep->gone && i < n; i++)
+            if (s->forgotten[i])
+                keep->gone(keep->gone_arg, s->forgotten[i]);
+        if (is_wanted(s))
             return false;
     }
     return true;
@@ -473,11 +477,15 @@ static void forget(struct sqlite_store *s, bool idle)
         return;
     const struct ages limit =
         by_age ? oldest_to_keep(s, &keep) : (struct ages){.jobs = 0};
-    for (; owner; owner = owners_each(&s->owners, &c))
+    for (; owner; owner = owners_each(&s->owners, &c)) {
+        const struct slice jobs = {&keep, owner, limit.jobs},
+                           keys = {&keep, owner, limit.keys};
+
         if (((by_age ? owner->jobs : owner_beyond(owner, share)) &&
-             !forget_of(s, &keep, limit.jobs, owner)) ||
-            (by_age && !expire_keys(s, &keep, limit.keys, owner)))
+             !forget_of(s, &jobs)) ||
+            (by_age && !expire_of(s, &keys)))
             return;
+    }
 }
 
 /* What is only to be forgotten does not wake an idle daemon often, and else nothing

@@ -136,7 +136,7 @@ static void old_keys_of_an_owner_expire(void **state)
     struct store *s = stored_fresh();
     struct volt_error err = {{0}};
     struct found found;
-    int rc;
+    int n;
 
     (void)state;
     for (uint64_t id = 1; id <= 8; id++) {
@@ -151,7 +151,8 @@ static void old_keys_of_an_owner_expire(void **state)
     assert_int_equal(owners_change(&sq->owners, &has), 0);
     assert_int_equal(db_run(sq->db.statement[DB_BEGIN]), SQLITE_OK);
     const struct owner owner = {.uid = 1};
-    assert_int_equal(sqlite_expire_keys(sq, &owner, 600, &rc), 2); /* 2 and 4 */
+    assert_int_equal(sqlite_expire_keys(sq, &owner, 600, &n), SQLITE_OK);
+    assert_int_equal(n, 2); /* 2 and 4 */
     assert_int_equal(sq->expired[1].id, 4);
     assert_int_equal(sqlite_save_sums(sq), SQLITE_OK);
     assert_int_equal(db_run(sq->db.statement[DB_COMMIT]), SQLITE_OK);
