@@ -31,6 +31,23 @@ int sqlite_damaged(void *err, const char *text)
 
 /* --- load ----------------------------------------------------------------------- */
 
+/* The name of the store and which life it lives, in one transaction. */
+static int write_self(struct sqlite_store *s, struct volt_error *err)
+{
+    struct pack p = {0};
+
+    db_life_pack(&s->life, &p);
+    int rc = db_run(s->db.statement[DB_BEGIN]);
+    if (rc == SQLITE_OK)
+        rc = db_meta_put(&s->db, "life", &p);
+    if (rc == SQLITE_OK)
+        rc = db_self_put(&s->db, &s->self);
+    if (rc == SQLITE_OK)
+        rc = db_run(s->db.statement[DB_COMMIT]);
+    pack_fini(&p);
+    return rc == SQLITE_OK ? 0 : db_error(&s->db, rc, "the store", err);
+}
+
 /* What the journal has comes into the file, and that to the disk, before the first
  * commit: an earlier voltd may have ended of a failed sync, whose pages the kernel calls
  * clean. A reader or a full disk hinders it and is no reason not to begin. */
@@ -42,6 +59,38 @@ static int write_through(struct sqlite_store *s, struct volt_error *err)
     return db_needs_restart(rc) && !db_is_full(&s->db, rc)
                ? db_error(&s->db, rc, s->dir, err)
                : 0;
+}
+
+/* Reads all but outputs, which are proved when they are read. */
+static int read_all(struct sqlite_store *s, struct scan *scan, struct row_sums *ret_found)
+{
+    struct volt_error *err = scan->damage_arg;
+    int r = scan_run(scan, ret_found);
+
+    if (r == 0)
+        ret_found->output = s->sums.output;
+    if (r == 0)
+        r = scan_prove_sums(scan, &s->sums, ret_found);
+    /* What fn has returned, it has said. */
+    return r < 0 && err && !err->text[0] ? say_errno(err, r, s->dir) : r;
+}
+
+/* The first that is written, of a store that is proved: from now on it is used. */
+static int take_it(struct sqlite_store *s, struct volt_error *err)
+{
+    int r = write_through(s, err);
+
+    if (r == 0)
+        r = write_self(s, err);
+    if (r == -ENOSPC) { /* filled by others since: this takes some pages too */
+        sqlite_become_full(s);
+        r = write_self(s, err);
+    }
+    if (r == 0)
+        (void)sqlite3_db_config(s->db.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    if (r == 0)
+        db_sweep(s->dir, s->number);
+    return r;
 }
 
 int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_error *err)
@@ -57,18 +106,14 @@ int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_e
                         .damage = sqlite_damaged,
                         .damage_arg = err};
 
-    int r = scan_run(&scan, &found);
+    int r = read_all(s, &scan, &found);
     owners_committed(&s->owners); /* what was read is so */
-    if (r == 0)
-        found.output = s->sums.output; /* proved when they are read */
-    if (r == 0)
-        r = scan_prove_sums(&scan, &s->sums, &found);
-    if (r != 0) /* what fn has returned, it has said */
-        return r < 0 && err && !err->text[0] ? say_errno(err, r, s->dir) : r;
+    if (r != 0)
+        return r;
     if (s->sums.last_id < found.last_id) /* of an earlier format */
         s->sums.last_id = found.last_id;
     s->last_id = s->sums.last_id;
-    r = write_through(s, err);
+    r = take_it(s, err);
     if (r < 0)
         return r;
     r = -pthread_create(&s->writer, NULL, sqlite_writer, s);
@@ -174,25 +219,8 @@ static bool has_id(const struct witness *self)
     return memcmp(self->id, none, sizeof(none)) != 0;
 }
 
-/* The name of the store and which life it lives, in one transaction. */
-static int write_self(struct sqlite_store *s, struct volt_error *err)
-{
-    struct pack p = {0};
-
-    db_life_pack(&s->life, &p);
-    int rc = db_run(s->db.statement[DB_BEGIN]);
-    if (rc == SQLITE_OK)
-        rc = db_meta_put(&s->db, "life", &p);
-    if (rc == SQLITE_OK)
-        rc = db_self_put(&s->db, &s->self);
-    if (rc == SQLITE_OK)
-        rc = db_run(s->db.statement[DB_COMMIT]);
-    pack_fini(&p);
-    return rc == SQLITE_OK ? 0 : db_error(&s->db, rc, "the store", err);
-}
-
 /* One start more; after a new boot or with another record directory it begins a new life.
- * In the store before anything else. */
+ * The load writes it down. */
 static int begin(struct sqlite_store *s, const struct store_sqlite_options *o,
                  struct volt_error *err)
 {
@@ -206,11 +234,31 @@ static int begin(struct sqlite_store *s, const struct store_sqlite_options *o,
         s->life.number++;
     memcpy(s->life.boot_id, o->boot_id, STORE_ID_SIZE);
     memcpy(s->life.generation, o->generation, STORE_ID_SIZE);
-    return write_self(s, err);
+    return 0;
 }
 
-/* Somebody's copy in the place of the store is refused before anything of it is touched:
- * its journal, its index, its format. */
+static int pass_over(void *arg, const struct store_loaded *loaded)
+{
+    (void)arg;
+    (void)loaded;
+    return 0;
+}
+
+/* Of an older format: it is not brought up before all of it is proved. */
+static int prove_older(struct sqlite_store *s, struct volt_error *err)
+{
+    struct row_sums found;
+    struct scan scan = {.db = &s->db,
+                        .fn = pass_over,
+                        .life = s->life.number,
+                        .damage = sqlite_damaged,
+                        .damage_arg = err};
+
+    return s->db.version < DB_VERSION ? read_all(s, &scan, &found) : 0;
+}
+
+/* Somebody's copy in the place of the store, or a damaged one of an older format, is
+ * refused before anything of it is touched: its journal, its index, its format. */
 static int judge_untouched(struct sqlite_store *s, const char *path,
                            struct volt_error *err)
 {
@@ -220,6 +268,8 @@ static int judge_untouched(struct sqlite_store *s, const char *path,
         r = read_meta(s, err);
     if (r == 0)
         r = witness_judge(s->dir, &s->self, err);
+    if (r == 0)
+        r = prove_older(s, err);
     db_close(&s->db);
     return r;
 }
@@ -252,6 +302,8 @@ static int open_store(struct sqlite_store *s, const struct store_sqlite_options 
 
     if (r == 0)
         r = read_meta(s, err);
+    if (r == 0) /* until it is proved; a refused start leaves it as it is */
+        (void)sqlite3_db_config(s->db.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     return r < 0 ? r : begin(s, o, err);
 }
 
@@ -320,7 +372,6 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
         sqlite_free(&s->store);
         return r;
     }
-    db_sweep(s->dir, s->number);
     sqlite_watch_journal(s);
     take_reserve(s);
     s->store.seed = s->owners.seed = s->life.seed;

@@ -737,6 +737,55 @@ static void a_missing_row_is_damage(void **state)
     free(bytes);
 }
 
+static void assert_unchanged(const char *name, uint8_t *before, size_t n)
+{
+    uint8_t *now;
+
+    assert_int_equal(stored_read(name, &now), n);
+    assert_memory_equal(now, before, n);
+    free(now);
+    free(before);
+}
+
+static void a_refused_start_changes_nothing(void **state)
+{
+    struct store *s = stored_fresh();
+    struct volt_error err = {{0}};
+    struct found found;
+    uint8_t *file, *journal;
+
+    (void)state;
+    stored_fill(s);
+    stored_query("UPDATE job SET body=x'00' WHERE id=2");
+    size_t n = stored_read("jobs.1.db", &file);
+    size_t journal_n = stored_read("jobs.1.db-wal", &journal);
+    store_free(s);
+    stored_remove_journal();
+    stored_write("jobs.1.db", file, n);
+    stored_write("jobs.1.db-wal", journal, journal_n);
+    assert_int_equal(stored_reload(2, &found, &err), -EBADMSG);
+    assert_unchanged("jobs.1.db", file, n);
+    assert_unchanged("jobs.1.db-wal", journal, journal_n);
+}
+
+static void nor_does_one_of_an_older_format(void **state)
+{
+    struct store *s = stored_fresh();
+    struct volt_error err = {{0}};
+    struct found found;
+    uint8_t *file;
+
+    (void)state;
+    stored_fill(s);
+    store_free(s);
+    make_first_format();
+    stored_query("UPDATE job SET body=x'00' WHERE id=2");
+    size_t n = stored_read("jobs.1.db", &file);
+    assert_int_equal(stored_reload(2, &found, &err), -EBADMSG);
+    assert_non_null(strstr(err.text, "job 2"));
+    assert_unchanged("jobs.1.db", file, n);
+}
+
 /* --- reading beside each other ------------------------------------------------------ */
 
 #define ELEMENTS 2600
@@ -836,6 +885,8 @@ int main(void)
         T(only_regular_files_are_opened),
         T(an_older_format_is_brought_up),
         T(an_older_format_is_brought_up_whole_or_not_at_all),
+        T(a_refused_start_changes_nothing),
+        T(nor_does_one_of_an_older_format),
         T(a_newer_format_is_refused),
         T(no_flipped_byte_is_silently_wrong),
         T(the_latest_size_of_a_resource_is_kept),
