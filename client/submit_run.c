@@ -166,7 +166,7 @@ static int check_dry(const struct submit_options *o, struct client *c)
     else if (reply.error)
         say_refused(o, c, &reply);
     else if (!o->quiet)
-        standing_say(c, o->spec, reply.parameters);
+        standing_say(reply.parameters);
     refused |= reply.error && !cannot_check(&reply);
     if (refused)
         say("dry run: it would be refused");

@@ -1,8 +1,8 @@
 /* voltctl why: what jobs wait for. */
+#include "client/estimate.h"
 #include "client/job_view.h"
 #include "client/term.h"
 #include "client/voltctl/verbs.h"
-#include "wire/duration.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -11,37 +11,15 @@
 
 static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
-/* Cut to its first number: it is not known better. */
-static const char *about(uint64_t usec, char *buf, size_t size)
-{
-    static const uint64_t units[] = {86400000000, 3600000000, 60000000, 1000000, 1000};
-    size_t i = 0;
-    while (i < 4 && usec < 2 * units[i])
-        i++;
-    duration_format((usec + units[i] / 2) / units[i] * units[i], buf, size);
-    buf[strcspn(buf, " ")] = '\0';
-    return buf;
-}
-
 /* Where it waits for what comes with the end of others. */
-static void print_estimate(const char *id, const json_t *answer, const json_t *reason)
+static void print_estimate(const char *id, const json_t *answer)
 {
-    const json_t *e = json_object_get(answer, "estimate");
-    const char *wait = job_view_string(reason, "wait");
-    char in[32], least[32], most[32];
-    if (json_is_object(e) && job_view_int(e, "runs") == 0)
-        term_print("job %s: starts in about %s\n", id,
-                   about((uint64_t)job_view_int(e, "in_usec"), in, sizeof(in)));
-    else if (json_is_object(e))
-        term_print("job %s: starts in about %s (%s to %s, from %" PRId64
-                   " earlier runs)\n",
-                   id, about((uint64_t)job_view_int(e, "in_usec"), in, sizeof(in)),
-                   about((uint64_t)job_view_int(e, "least_usec"), least, sizeof(least)),
-                   about((uint64_t)job_view_int(e, "most_usec"), most, sizeof(most)),
-                   job_view_int(e, "runs"));
-    else if (strcmp(wait, "turn") == 0 || strcmp(wait, "slot") == 0 ||
-             strcmp(wait, "lock") == 0 || strcmp(wait, "array") == 0 ||
-             strcmp(wait, "rate") == 0)
+    char when[ESTIMATE_TEXT];
+    if (!estimate_is_due(answer))
+        return;
+    if (estimate_text(answer, when))
+        term_print("job %s: starts %s\n", id, when);
+    else
         term_print("job %s: when it starts is unknown\n", id);
 }
 
@@ -54,8 +32,7 @@ static void print_one(const char *id, const json_t *answer)
                    job_view_string(answer, "state"));
     json_array_foreach(reasons, i, reason)
         term_print("job %s: %s\n", id, job_view_string(reason, "text"));
-    if (json_array_size(reasons) == 1)
-        print_estimate(id, answer, json_array_get(reasons, 0));
+    print_estimate(id, answer);
 }
 
 static int one(struct ctl *ctl, const char *id, void *arg)

@@ -255,7 +255,9 @@ static struct reason of_line(struct admission *a, const struct waiter *w, uint64
         return of_resource(a, c, of, w, now);
     if (kind != REASON_TURN)
         return of_slots(a, c, w, kind);
-    return (struct reason){.kind = REASON_TURN, .in_front = admission_position(w)};
+    const uint64_t in_front = admission_position(w);
+    return (struct reason){
+        .kind = REASON_TURN, .in_front = in_front, .is_next = in_front == 0};
 }
 
 size_t explain(struct admission *a, const struct waiter *w, uint64_t now,

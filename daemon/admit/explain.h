@@ -44,6 +44,7 @@ struct reason {
     uint64_t used, capacity; /* of a rate: missing tokens, of so many */
     uint64_t others;         /* of what is used, by other users */
     uint64_t in_front;       /* waiters that are asked before it */
+    bool is_next;            /* TURN: nothing is in front */
     bool is_left;            /* RATE, LOCK: it would fit, and is left to one in front */
     bool reserved;           /* it is not passed any more */
     uint64_t usec;           /* RATE: until there are enough tokens */

@@ -6,6 +6,8 @@
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
 #include "daemon/method/spec_json.h"
+#include "daemon/method/why_json.h"
+#include "daemon/query/standing.h"
 #include "wire/json.h"
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +22,14 @@ struct submit {
     struct job_spec *spec; /* NULL: not read yet */
     struct jobs_submit_item item;
     struct jobs_submit leaf;
+    struct dry *dry; /* NULL: it is no dry run, or has not got so far */
     bool begun;
+};
+
+/* Of a dry run. */
+struct dry {
+    struct running_walk running;
+    struct standing standing;
 };
 
 /* 0, or the call has been answered. */
@@ -86,6 +95,7 @@ static void begin_submit(struct call *call, struct submit *s)
     jobs_submit_init(&s->leaf, call_service(call)->core, call_peer(call), &s->item, 1,
                      true);
     s->leaf.only_checks = s->in.dry_run;
+    s->leaf.standing = s->dry ? &s->dry->standing : NULL;
     s->begun = true;
 }
 
@@ -120,23 +130,35 @@ static enum volt_poll refuse(struct call *call, const struct jobs_submit_item *i
     }
 }
 
-/* Of a dry run: what the job would wait for of `after`. What is known of each of these
- * was noted when they were checked. */
-static void add_edges(json_t **reply, const struct job_spec *spec)
+/* Whether something of `after` can happen no more. What is known of each of these was
+ * noted when they were checked. */
+static bool is_never(const struct job_spec *spec)
 {
-    json_int_t waits = 0;
     bool never = false;
 
     for (size_t i = 0; i < spec->nafter; i++) {
         const struct job_edge *e = &spec->after[i];
 
-        if (job_after_is_met(e->when, e->started, e->result))
-            continue;
-        waits += e->result == JOB_RESULT_NONE;
-        never |= e->result != JOB_RESULT_NONE && !e->each;
+        never |= e->result != JOB_RESULT_NONE && !e->each &&
+                 !job_after_is_met(e->when, e->started, e->result);
     }
-    wire_set(reply, "waits_for", json_integer(waits));
-    wire_set(reply, "never_starts", json_boolean(never));
+    return never;
+}
+
+/* Of a dry run: where the job would stand. */
+static void add_standing(json_t **reply, const struct submit *s)
+{
+    struct standing *at = &s->dry->standing;
+
+    why_add_left(&at->why);
+    wire_set(reply, "never_starts", json_boolean(is_never(s->spec)));
+    wire_set(reply, "reasons", reasons_json(&at->why));
+    if (at->is_forecast) {
+        json_t *when = estimate_json(&at->line, 0);
+
+        if (when)
+            wire_set(reply, "estimate", when);
+    }
 }
 
 static enum volt_poll tell_accepted(struct call *call, const struct submit *s)
@@ -148,8 +170,22 @@ static enum volt_poll tell_accepted(struct call *call, const struct submit *s)
         "created", (int)!item->ret_existed, "durable", (int)s->leaf.ret_durable);
 
     if (!item->ret_id)
-        add_edges(&reply, s->spec);
+        add_standing(&reply, s);
     return call_reply(call, reply);
+}
+
+/* READY: what runs of the user's is known, or the call is answered and there is no
+ * s->dry. */
+static enum volt_poll dry_poll(struct volt_cx *cx, struct call *call, struct submit *s)
+{
+    if (!s->dry)
+        s->dry = calloc(1, sizeof(*s->dry));
+    if (!s->dry)
+        return call_abort(call);
+    if (running_poll(cx, call, call_peer(call)->uid, &s->dry->running) == VOLT_PENDING)
+        return VOLT_PENDING;
+    s->dry->standing.running = s->dry->running.found;
+    return VOLT_READY;
 }
 
 static enum volt_poll submit_poll(struct volt_cx *cx, struct call *call, void *state)
@@ -161,6 +197,10 @@ static enum volt_poll submit_poll(struct volt_cx *cx, struct call *call, void *s
     if (s->in.has_stdin && take_stdin(cx, call, s) == VOLT_PENDING)
         return VOLT_PENDING;
     if (s->in.has_stdin)
+        return VOLT_READY; /* answered */
+    if (!s->begun && s->in.dry_run && dry_poll(cx, call, s) == VOLT_PENDING)
+        return VOLT_PENDING;
+    if (s->in.dry_run && !s->dry)
         return VOLT_READY; /* answered */
     if (!s->begun)
         begin_submit(call, s);
@@ -178,6 +218,7 @@ static void submit_drop(struct call *call, void *state)
         jobs_submit_fini(&s->leaf);
     free(s->item.ret_text);
     job_spec_unref(s->spec);
+    free(s->dry);
 }
 
 const struct method method_submit = {

@@ -6,7 +6,7 @@
 #include "daemon/lease/leasing.h"
 #include "daemon/method/job_json.h"
 #include "daemon/method/params.h"
-#include "daemon/query/forecast.h"
+#include "daemon/method/why_json.h"
 #include "wire/duration.h"
 #include "wire/json.h"
 #include <errno.h>
@@ -14,8 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUPS           64 /* reasons of all jobs that are told apart */
-#define RUNNING_PORTIONS 8
+#define GROUPS 64 /* reasons of all jobs that are told apart */
 
 /* Jobs that wait for the same. */
 struct group {
@@ -33,9 +32,8 @@ struct why_state {
         bool given;
     } in;
     bool begun, counted, asked;
-    unsigned portions; /* of running_poll() */
-    struct why why;    /* of one */
-    struct forecast_running running;
+    struct why why; /* of one */
+    struct running_walk running;
     struct job_filter filter;
     struct query_walk walk;
     size_t n, told;  /* groups; those of them that are among the reasons */
@@ -46,50 +44,16 @@ struct why_state {
 
 /* --- one job ------------------------------------------------------------------------ */
 
-static json_t *reason_json(enum job_wait wait, const char *text)
-{
-    return json_pack("{s:s,s:s}", "wait", job_wait_name(wait), "text", text);
-}
-
-/* Jobs of its owner that run, as far as a few looks tell: what is not found among them
- * counts as one of which nothing is known. */
-static int note_running(void *arg, const struct job_view *v)
-{
-    return forecast_add(arg, v) ? 0 : 1;
-}
-
-static enum volt_poll running_poll(struct volt_cx *cx, struct call *call,
-                                   struct why_state *s)
-{
-    for (; s->portions < RUNNING_PORTIONS; s->portions++) {
-        if (call_turn_poll(cx, call) == VOLT_PENDING)
-            return VOLT_PENDING;
-        s->walk.looks = call_entries_left(call);
-        s->walk.limit = s->walk.at_once = ESTIMATE_HELD;
-        s->walk.end = false;
-        const int r = query_walk_step(cx, call_service(call)->core, call_asker(call),
-                                      &s->filter, &s->walk, note_running, &s->running);
-        call_did(call, s->walk.looked, s->walk.unpacked);
-        if (r != 0 || s->walk.cursor == 0 || s->running.n == ESTIMATE_HELD)
-            break;
-    }
-    s->portions = RUNNING_PORTIONS;
-    return VOLT_READY;
-}
-
 /* When it will start, where that can be told. NULL: it cannot. */
 static enum volt_poll estimate_poll(struct volt_cx *cx, struct call *call,
                                     struct why_state *s, json_t **ret)
 {
     struct estimate_in in;
-    struct estimate e;
 
     *ret = NULL;
     if (s->why.n != 1 || !s->why.line.places)
         return VOLT_READY;
-    s->filter.states = 1u << JOB_RUNNING;
-    s->filter.uid = s->why.owner;
-    if (running_poll(cx, call, s) == VOLT_PENDING)
+    if (running_poll(cx, call, s->why.owner, &s->running) == VOLT_PENDING)
         return VOLT_PENDING;
     if (call_entries_left(call) < FORECAST_LOOKS)
         call_did(call, call_entries_left(call), 0);
@@ -97,11 +61,8 @@ static enum volt_poll estimate_poll(struct volt_cx *cx, struct call *call,
         return VOLT_PENDING;
     call_did(call, FORECAST_LOOKS, 0);
     if (query_forecast(call_service(call)->core, call_asker(call), &s->in.id,
-                       &s->why.line, &s->running, &in) &&
-        estimate(&in, s->in.id.id, &e))
-        *ret = json_pack("{s:I, s:I, s:I, s:I}", "in_usec", (json_int_t)e.usec,
-                         "least_usec", (json_int_t)e.least_usec, "most_usec",
-                         (json_int_t)e.most_usec, "runs", (json_int_t)e.runs);
+                       &s->why.line, &s->running.found, &in))
+        *ret = estimate_json(&in, s->in.id.id);
     return VOLT_READY;
 }
 
@@ -165,9 +126,7 @@ static enum volt_poll why_of_one(struct volt_cx *cx, struct call *call,
         return VOLT_READY;
     if (estimate_poll(cx, call, s, &when) == VOLT_PENDING)
         return VOLT_PENDING;
-    reasons = json_array();
-    for (size_t i = 0; i < s->why.n; i++)
-        wire_add(&reasons, reason_json(s->why.reason[i].wait, s->why.reason[i].text));
+    reasons = reasons_json(&s->why);
     return call_reply(call,
                       json_pack("{s:s, s:o, s:o*}", "state", job_state_name(s->why.state),
                                 "reasons", reasons, "estimate", when));

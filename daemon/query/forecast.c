@@ -187,29 +187,36 @@ static void add_all(struct forecast *f, struct core *core, const struct job *job
     add_elements(f, job, offset, line->of_array);
 }
 
-bool query_forecast(struct core *core, const struct asker *asker,
-                    const struct job_key *key, const struct why_line *line,
-                    const struct forecast_running *running, struct estimate_in *ret)
+bool query_forecast_of(struct core *core, const struct job *job, int64_t offset,
+                       const struct why_line *line,
+                       const struct forecast_running *running, struct estimate_in *ret)
 {
-    struct forecast f = {.all = parts_of(core)->durations, .to = ret};
-    int64_t offset;
-    bool good = false;
+    struct forecast f = {
+        .all = parts_of(core)->durations, .uid = job->owner.uid, .to = ret};
 
     *ret = (struct estimate_in){.places = line->places,
                                 .first_usec = line->first_usec,
                                 .step_usec = line->step_usec};
-    core_lock(core);
-    const struct job *job = jobs_find(core, asker, key->id, key->index, &offset);
-    if (job && job->waiter.state == WAITER_LINE) {
-        f.uid = job->owner.uid;
-        good = add_table(&f, durations_of_user(f.all, f.uid), 0) || line->step_usec;
-    }
-    if (good)
-        add_all(&f, core, job, offset, line, running);
     core_did(core, FORECAST_LOOKS, 0, 0);
-    core_unlock(core);
-    if (!good || f.unknown)
+    if (job->waiter.state != WAITER_LINE ||
+        !(add_table(&f, durations_of_user(f.all, f.uid), 0) || line->step_usec))
+        return false;
+    add_all(&f, core, job, offset, line, running);
+    if (f.unknown)
         return false;
     return estimate_is_exact(ret) ||
            (!f.untimed && (!line->step_usec || line->places <= ESTIMATE_HELD));
+}
+
+bool query_forecast(struct core *core, const struct asker *asker,
+                    const struct job_key *key, const struct why_line *line,
+                    const struct forecast_running *running, struct estimate_in *ret)
+{
+    int64_t offset;
+
+    core_lock(core);
+    const struct job *job = jobs_find(core, asker, key->id, key->index, &offset);
+    const bool good = job && query_forecast_of(core, job, offset, line, running, ret);
+    core_unlock(core);
+    return good;
 }

@@ -18,6 +18,7 @@
 #include "daemon/query/why.h"
 
 struct core;
+struct job;
 
 #define FORECAST_LOOKS (2 * ESTIMATE_FRONT + ESTIMATE_HELD) /* at most */
 _Static_assert(FORECAST_LOOKS <= CORE_ENTRIES, "a turn has room for it");
@@ -40,5 +41,9 @@ bool forecast_add(struct forecast_running *r, const struct job_view *v);
 bool query_forecast(struct core *core, const struct asker *asker,
                     const struct job_key *key, const struct why_line *line,
                     const struct forecast_running *running, struct estimate_in *ret);
+/* The same of a job that is there. Lock held. */
+bool query_forecast_of(struct core *core, const struct job *job, int64_t offset,
+                       const struct why_line *line,
+                       const struct forecast_running *running, struct estimate_in *ret);
 
 #endif

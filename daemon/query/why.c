@@ -88,8 +88,10 @@ static void add_of_admission(struct core *core, uid_t uid, const struct waiter *
         if (ret->reason[i].wait == JOB_WAIT_LOCK)
             holder_add(core, uid, now.realtime, &reasons[i]);
         ret->reason[i].pid = reasons[i].holder_pid;
-        if (w->state == WAITER_LINE)
+        if (w->state == WAITER_LINE) {
             ret->line = line_of(&reasons[i]);
+            ret->is_next = reasons[i].is_next;
+        }
         ret->looks += reasons[i].looks;
         explain_text(&reasons[i], &now, ret->reason[i].text, REASON_TEXT);
     }
@@ -306,31 +308,45 @@ static bool is_to_start(const struct job_view *v)
                : v->status.state == JOB_QUEUED || v->status.state == JOB_STARTING;
 }
 
+/* Lock held. */
+static void add_all(struct core *core, struct job *job, int64_t offset, struct why *ret)
+{
+    struct job_view view;
+
+    jobs_view_state(core, job, offset, &view);
+    ret->state = (enum job_state)view.status.state;
+    ret->owner = job->owner.uid;
+    if (!add_of_rest(core, job, offset, ret) && !jobs_done(job) && is_to_start(&view) &&
+        !add_of_elements(job, offset, ret))
+        add_of_admission(core, job->owner.uid, &job->waiter, ret);
+    add_of_resting(core, job, &view, ret);
+    add_of_pause(&view, ret);
+    add_of_inside(core, job, offset, &view, ret);
+    if (!ret->n)
+        add_of_view(&view, ret);
+}
+
 int query_why(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
               struct why *ret)
 {
-    struct job_view view;
     int64_t offset;
 
     *ret = (struct why){.looks = 1};
     core_lock(core);
     struct job *job = jobs_find(core, asker, id, index, &offset);
     if (job) {
-        jobs_view_state(core, job, offset, &view);
-        ret->state = (enum job_state)view.status.state;
-        ret->owner = job->owner.uid;
-        if (!add_of_rest(core, job, offset, ret) && !jobs_done(job) &&
-            is_to_start(&view) && !add_of_elements(job, offset, ret))
-            add_of_admission(core, job->owner.uid, &job->waiter, ret);
-        add_of_resting(core, job, &view, ret);
-        add_of_pause(&view, ret);
-        add_of_inside(core, job, offset, &view, ret);
-        if (!ret->n)
-            add_of_view(&view, ret);
+        add_all(core, job, offset, ret);
         core_did(core, ret->looks, 0, 0);
     }
     core_unlock(core);
     return job ? 0 : -ENOENT;
+}
+
+void query_why_new(struct core *core, struct job *job, struct why *ret)
+{
+    *ret = (struct why){.looks = 1, .state = JOB_QUEUED, .owner = job->owner.uid};
+    if (!add_of_elements(job, NO_OFFSET, ret))
+        add_of_admission(core, job->owner.uid, &job->waiter, ret);
 }
 
 /* It waits for a moment, behind all others, and goes. */

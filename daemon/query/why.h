@@ -15,6 +15,7 @@
 #define WHY_LOOKS (EXPLAIN_LOOKS + 2 * HOLDERS_LOOKED_AT + 2) /* of a question, at most */
 _Static_assert(WHY_LOOKS <= CORE_ENTRIES, "a turn has room for it");
 
+struct job;
 struct job_claim;
 
 /* Of one in the line that waits for what comes with the end of others. */
@@ -32,6 +33,7 @@ struct why_line {
 struct why {
     enum job_state state;
     uid_t owner;
+    bool is_next; /* it is in the line, and nothing is in front of it or short */
     struct why_line line;
     size_t looks; /* what was looked at */
     size_t n;     /* reasons; 0: it waits for nothing */
@@ -47,6 +49,8 @@ struct why {
  * asker's. */
 int query_why(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
               struct why *ret);
+/* A job that waits and is not in the table. Lock held. */
+void query_why_new(struct core *core, struct job *job, struct why *ret);
 /* Why a lease would wait that the user asked for now. No reason: it would not. */
 void query_why_lease(struct core *core, uid_t uid, const struct job_claim *claim,
                      struct why *ret);

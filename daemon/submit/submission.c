@@ -12,6 +12,7 @@
 #include "daemon/core/tx.h"
 #include "daemon/core/users.h"
 #include "daemon/core/waiting.h"
+#include "daemon/query/standing.h"
 #include "daemon/submit/submission.h"
 
 void submission_reject(struct jobs_submit_item *item, int error, const char *format, ...)
@@ -164,6 +165,14 @@ void submission_unbook(struct jobs_submit *s, uint64_t n, uint64_t bytes)
         users_sub(parts_of(core)->users, u, n, bytes);
     phase_tell_drain(core);
     dispatch_finish(&tx);
+}
+
+void submission_stand(struct jobs_submit *s)
+{
+    const struct submission *p = s->pending;
+
+    if (s->standing && p->accepted)
+        query_standing(s->core, p->jobs[0], s->standing);
 }
 
 void submission_forget(struct jobs_submit *s, size_t from, size_t to)

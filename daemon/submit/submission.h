@@ -71,6 +71,8 @@ size_t submission_portion(struct jobs_submit *s, size_t left);
  * is rejected with this error. */
 int submission_book(struct jobs_submit *s, struct jobs_submit_item *item,
                     struct job *job);
+/* Takes the lock. Fills in s->standing, if there is one and its job is new. */
+void submission_stand(struct jobs_submit *s);
 /* Takes the lock. The jobs of the items from one to another claim nothing any more. */
 void submission_forget(struct jobs_submit *s, size_t from, size_t to);
 /* Takes the lock. */

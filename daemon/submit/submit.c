@@ -770,6 +770,7 @@ enum volt_poll jobs_submit_poll(struct volt_cx *cx, struct jobs_submit *s)
         do_beside(
             cx, &(struct beside){s, -ECANCELED, "another spec of this batch was refused"},
             give_up_beside);
+    submission_stand(s);
     if (s->only_checks)
         do_beside(cx, &(struct beside){s, 0, ""}, give_up_beside);
     if (p->accepted)

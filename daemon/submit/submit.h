@@ -7,6 +7,7 @@
 #include "daemon/job/owner.h"
 
 struct core;
+struct standing;
 
 /* READY after the store has committed. */
 struct jobs_submit_item {
@@ -33,6 +34,7 @@ struct jobs_submit {
     size_t count;
     bool atomic; /* all or none; so where an edge of a spec has an item */
     bool only_checks; /* set before the first poll: nothing becomes a job */
+    struct standing *standing; /* with only_checks, of one item: filled in if it is new */
     /* Set before each poll: items that it may look at, and facts that it may append, and
      * up to two more for what is replaced; 0: 500 and 64. */
     size_t looks, most_facts;

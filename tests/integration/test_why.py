@@ -277,35 +277,78 @@ def test_of_others_numbers_alone(private):
         v.ok(JOBS + "Wait", {"filter": {}})
 
 
+def dry(daemon, *options):
+    """What a dry run says that the job would do."""
+    r = daemon.submit("--dry-run", "--no-env", *options, "--", "true")
+    assert r.code == 0 and r.json["argv"] == ["true"], r
+    return r.err.replace("volt-submit: dry run: ", "").splitlines()
+
+
 def test_dry_run_says_where_it_would_stand(private):
-    """Nothing where it would start at once, but to a person; and nothing is submitted."""
+    """In the words of why; nothing where it would start at once, but to a person. Nothing is submitted."""
     private.start(config=ONE_SLOT)
     go = private.dir / "go"
-
-    def said(*options):
-        r = private.submit("--dry-run", "--no-env", *options, "--", "true")
-        assert r.code == 0 and r.json["argv"] == ["true"], r
-        return r.err.replace("volt-submit: dry run: it would ", "").splitlines()
-
-    assert said() == [] and said("--lock=l") == []
-    assert said("--hold") == ["be held until `voltctl release`"]
-    assert said("--in=1h")[0].startswith("begin at ")
+    unknown = "when it would start is unknown"
+    assert dry(private) == [] and dry(private, "--lock=l") == []
+    begins, held = dry(private, "--hold", "--in=200d")
+    assert re.fullmatch(r"it would wait: begins in (199|200)d.*", begins) and held == "it would wait: held by its user"
+    assert dry(private, "--array=1-9%2") == []
     with private.connect() as v:
         first = runs(v, go, claims=[{"name": "l"}])
-        assert said("--after", first, "--quiet") == []
-        full = "wait in queue default, where 0 wait: 1 of 1 slots in use, 1 by that queue"
-        assert said("--after", first) == [full, "wait for 1 other job"]
-        submit(v, sh("true", claims=[{"name": "l"}]))
-        assert said("--lock=l", "--lock=m") == [
-            full.replace("0 wait", "1 waits, those of less priority behind it"), "want lock l: 1 in use, 1 waits for it"]
+        assert dry(private, "--after", first, "--quiet") == []
+        assert dry(private, "--after", first) == [f"it would wait: until job {first} succeeds"]
+        full = "it would wait: 1 of 1 slots in use (0 by others)"
+        assert dry(private) == [full, unknown]
+        waiting = submit(v, sh("true", claims=[{"name": "l"}]))
+        said, then = dry(private, "--lock=l", "--lock=m")
+        assert said.startswith(f"it would wait: lock l: held by job {first} for ") and then == unknown
+        assert said.endswith(", wanted exclusive; 1 in front"), said
+        ahead = submit(v, sh("true"))
+        assert dry(private) == [full + "; 2 in front", unknown]
         assert private.ctl("queue", "pause", "default").code == 0
-        assert said() == ["wait: queue default is paused; 1 waits there"]
+        assert dry(private) == ["it would wait: queue default is paused; 2 in front"]
         assert private.ctl("queue", "drain", "default").code == 0
         r = private.submit("--dry-run", "true")
         assert r.code == 125 and "drained" in r.err and r.err.endswith("dry run: it would be refused\n"), r
-        assert len(v.ok(JOBS + "List")["jobs"]) == 2
+        assert [j["id"] for j in v.ok(JOBS + "List")["jobs"]] == [first, waiting, ahead]
         go.touch()
+        assert private.ctl("queue", "resume", "default").code == 0
+        wait(v, waiting, ahead)
+        assert v.ok(LOCKS + "List")["locks"] == [], "the names of dry runs have gone"
+
+
+def test_dry_run_of_elements(private):
+    """Of an array behind another one it says what why will say."""
+    private.start(config=ONE_SLOT)
+    with private.connect() as v:
+        array = submit(v, sh("true", hold=True, array={"first": 1, "last": 3}))
+        after = {"after": [{"job": array, "each": True}], "array": {"first": 1, "last": 3}}
+        for spec in sh("true", **after), {"kind": "noop", **after}:
+            said = v.ok(JOBS + "Submit", {"dry_run": True, "spec": spec})["reasons"]
+            assert said == why(v, submit(v, spec))["reasons"] and said[0]["wait"] == "dependency", said
         v.ok(JOBS + "Cancel", {"filter": {}})
+
+
+def test_dry_run_says_when_it_would_start(private):
+    """As why does once it is submitted."""
+    private.start(config=ONE_SLOT)
+    go = private.dir / "go"
+    with private.connect() as v:
+        for _ in range(3):
+            wait(v, submit(v, sh("sleep 0.1", name="own")))
+        first = runs(v, go, name="own")
+        ahead = [submit(v, sh("true", name="own")) for _ in range(9)]
+        answer = v.ok(JOBS + "Submit", {"dry_run": True, "spec": sh("true", name="own")})
+        e = answer["estimate"]
+        assert e["least_usec"] <= e["in_usec"] <= e["most_usec"] and e["runs"] == 3, e
+        assert [r["wait"] for r in answer["reasons"]] == ["turn"] and not answer["never_starts"]
+        said = dry(private, "--name=own")
+        assert said[0] == "it would wait: 1 of 1 slots in use (0 by others); 9 in front"
+        assert re.fullmatch(r"it would start in about \S+ \(\S+ to \S+, from 3 earlier runs\)", said[1]), said
+        last = submit(v, sh("true", name="own"))
+        assert why(v, last)["estimate"]["runs"] == 3 and why(v, last)["reasons"] == answer["reasons"]
+        go.touch()
+        wait(v, first, *ahead, last)
 
 
 def test_dry_run_is_refused_as_the_submission_is(private):
@@ -334,11 +377,9 @@ def test_dry_run_of_what_has_ended(private):
     private.start()
 
     def said(*options):
-        r = private.submit("--dry-run", "--no-env", *options, "--", "true")
-        assert r.code == 0, r
-        return r.err.replace("volt-submit: dry run: it would ", "").splitlines()
+        return dry(private, *options)
 
-    def dry(**spec):
+    def asked(**spec):
         return v.ok(JOBS + "Submit", {"dry_run": True, "spec": spec})
 
     with private.connect() as v:
@@ -346,17 +387,19 @@ def test_dry_run_of_what_has_ended(private):
         wait(v, good, bad)
         held = submit(v, kind="noop", hold=True, key="k")
         assert said("--after-ok", good) == said("--after-any", bad) == []
-        assert said("--after", f"{good},{held}") == ["wait for 1 other job"]
-        assert said("--after-ok", bad) == ["end at once: what it is to wait for can happen no more"]
-        assert dry(kind="noop", after=[{"job": held}, {"job": good}]) == {
-            "id": "", "created": True, "durable": True, "waits_for": 1, "never_starts": False}
-        assert dry(kind="noop", hold=True, key="k") == {"id": held, "created": False, "durable": True}
-        assert said("--key=k", "--if-exists=coalesce") == [f"be job {held}, which has its key"]
-        assert dry(kind="noop", key="new", on_exists="replace")["created"]
-        assert dry(kind="noop", key="k", on_exists="replace")["id"] == ""
+        assert said("--after", f"{good},{held}") == [f"it would wait: until job {held} succeeds"]
+        assert said("--after-ok", bad) == ["it would end at once: what it is to wait for can happen no more"]
+        assert asked(kind="noop", after=[{"job": held}, {"job": good}]) == {
+            "id": "", "created": True, "durable": True, "never_starts": False,
+            "reasons": [{"wait": "dependency", "text": f"until job {held} succeeds"}]}
+        assert asked(kind="noop", hold=True, key="k") == {"id": held, "created": False, "durable": True}
+        assert said("--key=k", "--if-exists=coalesce") == [f"it would be job {held}, which has its key"]
+        assert asked(kind="noop", key="new", on_exists="replace")["created"]
+        again = asked(kind="noop", key="k", on_exists="replace")
+        assert again["id"] == "" and again["reasons"][0]["text"] == f"until job {held}, which it replaces, is gone"
         assert get(v, held)["state"] == "queued"
         for _ in range(3):
-            assert dry(**sh("true"))["id"] == "", "no slot is taken"
+            assert asked(**sh("true"))["id"] == "", "no slot is taken"
         other = submit(v, kind="noop", key="new")
         assert int(other) == int(held) + 1, "no id is taken, and no key"
         wait(v, other)
@@ -370,9 +413,9 @@ def test_dry_run_beside_leases(private):
         holder.ok(LOCKS + "Acquire", {"name": "l"})
         second.send(LOCKS + "Acquire", {"name": "l"}, more=True)
         until(lambda: v.ok(LOCKS + "List")["locks"][0]["waiting"] == 1, "the second one to wait")
-        r = private.submit("--dry-run", "--lock=l", "--", "true")
-        assert r.code == 0 and r.err == "volt-submit: dry run: it would want lock l: 1 in use, 1 waits for it\n", r
-        assert private.submit("--dry-run", "--", "true").err == ""
+        said, then = dry(private, "--lock=l")
+        assert said.startswith("it would wait: lock l: held by volt-lock (pid ") and said.endswith("; 1 in front"), said
+        assert then == "when it would start is unknown" and dry(private) == []
 
 
 def test_a_dry_run_books_nothing(private):
