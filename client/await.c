@@ -1,5 +1,6 @@
 /* Waiting; see await.h. */
 #include "client/await.h"
+#include "client/ends.h"
 #include "client/id_range.h"
 #include "client/failures.h"
 #include "client/inside.h"
@@ -28,8 +29,8 @@
 struct portion {
     struct client *c; /* NULL: not being waited for */
     json_t *ids;
-    uint64_t total, left, failed; /* jobs that run: of an array each element */
-    uint64_t forgotten; /* of total: ended, but voltd keeps no record of it any more */
+    struct ends ends; /* of its jobs, of an array each element */
+    uint64_t left;    /* of these: have not ended */
     bool ended;
 };
 
@@ -38,7 +39,8 @@ struct waiting {
     struct client **c;
     struct portion *portions;
     size_t nportions;
-    uint64_t total, done, failed, forgotten; /* sums over the portions */
+    struct ends ends; /* sums over the portions */
+    uint64_t done;
     int exit_code;
     bool no_such_job, reconnected;
     bool progressed; /* not all had ended when we asked */
@@ -100,11 +102,12 @@ static void print_event(json_t *event)
 /* All of a portion have ended: some may have failed. */
 static void take_ended(struct waiting *w, struct portion *p, const json_t *jobs)
 {
-    if (w->rq->json || (p->failed == 0 && w->exit_code == 0))
+    if (w->rq->json || (p->ends.failed == 0 && w->exit_code == 0))
         return;
     progress_line_clear(&w->line);
-    w->failures.all = !w->rq->quiet && (w->total > 1 || json_array_size(jobs) > 0);
-    w->failures.lines = !w->rq->quiet && (w->total > 1 || !w->rq->printed);
+    w->failures.all = !w->rq->quiet && (w->ends.total > 1 || json_array_size(jobs) > 0);
+    w->failures.cancelled = w->ends.total == 1;
+    w->failures.lines = !w->rq->quiet && (w->ends.total > 1 || !w->rq->printed);
     failures_say(&w->failures, p->c, p->ids, jobs);
 }
 
@@ -112,36 +115,52 @@ static void take_ended(struct waiting *w, struct portion *p, const json_t *jobs)
 static void count(struct portion *p, const json_t *told)
 {
     const json_t *total = json_object_get(told, "total");
+    struct ends *e = &p->ends;
     p->left = (uint64_t)job_view_int(told, "left");
-    p->failed = (uint64_t)job_view_int(told, "failed");
+    e->failed = (uint64_t)job_view_int(told, "failed");
+    e->cancelled = (uint64_t)job_view_int(told, "cancelled");
     if (total)
-        p->total = (uint64_t)json_integer_value(total) + p->forgotten;
-    if (p->total < p->left + p->forgotten) /* a voltd that tells no total */
-        p->total = p->left + p->forgotten;
+        e->total = (uint64_t)json_integer_value(total) + e->unknown;
+    if (e->total < p->left + e->unknown) /* a voltd that tells no total */
+        e->total = p->left + e->unknown;
 }
 
 static void sum_up(struct waiting *w)
 {
-    w->total = w->done = w->failed = w->forgotten = 0;
+    struct ends *sum = &w->ends;
+    *sum = (struct ends){0};
+    w->done = 0;
     for (size_t i = 0; i < w->nportions; i++) {
-        const struct portion *p = &w->portions[i];
-        w->total += p->total;
-        w->done += p->total - p->left;
-        w->failed += p->failed;
-        w->forgotten += p->forgotten;
+        const struct ends *e = &w->portions[i].ends;
+        w->done += e->total - w->portions[i].left;
+        sum->total += e->total;
+        sum->failed += e->failed;
+        sum->cancelled += e->cancelled;
+        sum->unknown += e->unknown;
     }
+}
+
+/* With one more member. */
+static json_t *event_of(const struct waiting *w, const char *event, const char *member,
+                        json_int_t value)
+{
+    json_t *e = json_pack("{s:s, s:I, s:I, s:I}", "event", event, "total",
+                          (json_int_t)w->ends.total, member, value, "failed",
+                          (json_int_t)w->ends.failed);
+    if (w->ends.cancelled > 0)
+        (void)json_object_set_new(e, "cancelled",
+                                  json_integer((json_int_t)w->ends.cancelled));
+    return e;
 }
 
 static void show_progress(struct waiting *w)
 {
     sum_up(w);
-    w->progressed |= w->done < w->total;
+    w->progressed |= w->done < w->ends.total;
     if (w->rq->json && w->progressed)
-        print_event(json_pack("{s:s, s:I, s:I, s:I}", "event", "progress", "total",
-                              (json_int_t)w->total, "done", (json_int_t)w->done, "failed",
-                              (json_int_t)w->failed));
-    else if (!w->rq->json && w->total > 1)
-        progress_line_update(&w->line, w->total, w->done, w->failed);
+        print_event(event_of(w, "progress", "done", (json_int_t)w->done));
+    else if (!w->rq->json && w->ends.total > 1)
+        progress_line_update(&w->line, w->ends.total, w->done, w->ends.failed);
 }
 
 /* --- portions ----------------------------------------------------------------------- */
@@ -159,10 +178,10 @@ static int split(struct waiting *w)
         for (size_t i = 0; i < n; i++)
             if (json_array_append_new(p->ids, json_string(rq->ids[at + i])) < 0)
                 return -ENOMEM;
-        p->left = p->total = n; /* until it is told */
+        p->left = p->ends.total = n; /* until it is told */
     }
     if (rq->nids == 1 && rq->total > 0)
-        w->portions->left = w->portions->total = rq->total;
+        w->portions->left = w->portions->ends.total = rq->total;
     return 0;
 }
 
@@ -239,7 +258,7 @@ static int forget(const struct waiting *w, struct portion *p)
         if (json_object_get(known, json_string_value(id)))
             (void)json_array_append(kept, id);
         else
-            p->forgotten += w->rq->nids == 1 && w->rq->total > 0 ? w->rq->total : 1;
+            p->ends.unknown += w->rq->nids == 1 && w->rq->total > 0 ? w->rq->total : 1;
     }
     json_decref(known);
     json_decref(p->ids);
@@ -444,22 +463,21 @@ static int print_events(const struct wait_request *rq)
 /* The end: one line for people, or one event. */
 static void conclude(struct waiting *w)
 {
+    char text[160];
     if (w->rq->json) {
-        print_event(json_pack("{s:s, s:I, s:I, s:i}", "event", "finished", "total",
-                              (json_int_t)w->total, "failed", (json_int_t)w->failed,
-                              "exit_code", w->exit_code));
+        print_event(event_of(w, "finished", "exit_code", w->exit_code));
         return;
     }
     if (w->line.shown)
         (void)fputc('\n', stderr);
-    failures_conclude(&w->failures, w->failed, w->rq->ids, w->rq->nids);
-    if (w->total > 1 && !w->rq->quiet)
-        say("%" PRIu64 " jobs ended: %" PRIu64 " succeeded, %" PRIu64 " failed", w->total,
-            w->total - w->failed - w->forgotten, w->failed);
-    if (w->forgotten > 0)
+    failures_conclude(&w->failures, w->ends.failed, w->rq->ids, w->rq->nids);
+    ends_format(&w->ends, text, sizeof(text));
+    if (w->ends.total > 1 && !w->rq->quiet)
+        say("%s", text);
+    if (w->ends.unknown > 0)
         say("the results of %" PRIu64 " of them are not known: voltd keeps those of the "
             "last jobs only (KeepEndedJobs=)",
-            w->forgotten);
+            w->ends.unknown);
 }
 
 /* An error reply has been said. */
@@ -504,7 +522,7 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq)
     if (r == 0)
         retry_watch_finish(rq->retries);
     sum_up(&w);
-    if (w.forgotten > 0 && w.exit_code < WAIT_EXIT_VOLT_FAILED)
+    if (w.ends.unknown > 0 && w.exit_code < WAIT_EXIT_VOLT_FAILED)
         w.exit_code = WAIT_EXIT_VOLT_FAILED;
     if (r == 0)
         conclude(&w);

@@ -4,8 +4,8 @@
 
 #include "client/client.h"
 
-/* Every result but success, as the list that a filter takes; new reference. The counts of
- * an array call the same ones failed. */
+/* Every result but success and cancelled, as the list that a filter takes; new reference.
+ * The counts of an array call the same ones failed. */
 json_t *elements_failed_results(void);
 
 /* Which elements of which array. */

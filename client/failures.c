@@ -129,7 +129,8 @@ static void say_ended(struct failures *f, struct client *c, json_t *job)
     struct telling t = {f, c};
     const char *result = job_view_string(job, "result");
     const json_t *counts = json_object_get(job, "counts");
-    bool good = strcmp(result, "success") == 0;
+    bool good = strcmp(result, "success") == 0 ||
+                (!f->cancelled && strcmp(result, "cancelled") == 0);
     bool own = !f->all && strcmp(result, "exit") == 0;
     if (f->more)
         return;

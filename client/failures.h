@@ -12,6 +12,7 @@ enum { FAILURES_SAID = 10 };
 struct failures {
     bool all;   /* also those that ended with an exit status of their own; otherwise
                  * only results that are no code */
+    bool cancelled; /* also those that were cancelled: of several these are no failures */
     bool lines; /* each with the last line of its output */
     unsigned said;     /* so far */
     bool more, arrays; /* there are more than were said; an array was among them */

@@ -152,17 +152,20 @@ static void outcome_array(const json_t *counts, const char *held, char *buf, siz
 {
     const int64_t paused = job_view_int(counts, "paused");
     const int64_t resting = job_view_int(counts, "backing_off");
-    char stands[40] = "", rests[64] = "";
+    const int64_t cancelled = job_view_int(counts, "cancelled");
+    char stands[40] = "", rests[64] = "", ended[40] = "";
+    if (cancelled > 0)
+        (void)snprintf(ended, sizeof(ended), ", %" PRId64 " cancelled", cancelled);
     if (paused > 0)
         (void)snprintf(stands, sizeof(stands), ", %" PRId64 " paused", paused);
     if (resting > 0)
         (void)snprintf(rests, sizeof(rests), " (%" PRId64 " until the next attempt)",
                        resting);
     (void)snprintf(buf, size,
-                   "%" PRId64 " of %" PRId64 " done, %" PRId64 " failed, %" PRId64
+                   "%" PRId64 " of %" PRId64 " done, %" PRId64 " failed%s, %" PRId64
                    " running%s, %" PRId64 " queued%s%s",
                    job_view_int(counts, "done"), job_view_int(counts, "total"),
-                   job_view_int(counts, "failed"),
+                   job_view_int(counts, "failed"), ended,
                    job_view_int(counts, "running") - paused, stands,
                    job_view_int(counts, "queued"), rests, held);
 }
@@ -265,6 +268,9 @@ void job_view_result_word(const json_t *job, char *buf, size_t size)
     const char *result = job_view_string(job, "result");
     if (json_is_object(counts) && job_view_int(counts, "failed") > 0)
         (void)snprintf(buf, size, "%" PRId64 " failed", job_view_int(counts, "failed"));
+    else if (json_is_object(counts) && job_view_int(counts, "cancelled") > 0)
+        (void)snprintf(buf, size, "%" PRId64 " cancelled",
+                       job_view_int(counts, "cancelled"));
     else if (strcmp(result, "exit") == 0)
         (void)snprintf(buf, size, "exit %d", exit_status_of(job));
     else if (strcmp(result, "signal") == 0)

@@ -90,13 +90,19 @@ int array_results_get(struct ctl *ctl, const json_t *job, struct array_results *
 {
     *ret = (struct array_results){.words = json_object(), .results = json_object()};
     const json_t *counts = json_object_get(job, "counts");
-    int64_t good = job_view_int(counts, "done") - job_view_int(counts, "failed");
+    int64_t cancelled = job_view_int(counts, "cancelled");
+    int64_t good =
+        job_view_int(counts, "done") - job_view_int(counts, "failed") - cancelled;
     struct gathering g = {.to = ret, .first = -1};
     if (!ret->words || !ret->results)
         return ctl_lost(-ENOMEM);
     if (good > 0) {
         count(ret->words, "success", good);
         count(ret->results, "success", good);
+    }
+    if (cancelled > 0) {
+        count(ret->words, "cancelled", cancelled);
+        count(ret->results, "cancelled", cancelled);
     }
     return walk(ctl, job, &g);
 }

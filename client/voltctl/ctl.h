@@ -133,7 +133,7 @@ int ctl_ask(struct ctl *ctl, enum address_endpoint address, const char *method,
         {"result", CTL_OPT_RESULT, "RESULT",                                             \
          "success, exit, signal, timeout, exec_failed, "                                 \
          "cancelled, lost, output_limit, expired or dependency; also a list; "           \
-         "failed: all but success"},                                                     \
+         "failed: all but success and cancelled"},                                                     \
         {"failed", CTL_OPT_FAILED, NULL, "the same as --result=failed"},                 \
         {"owner", 'u', "USER",                                                           \
          "jobs of this user, by name or number; those of others are shown to "           \

@@ -1,13 +1,13 @@
 /* voltctl wait: until jobs have ended, then their exit code. */
 #include "client/await.h"
 #include "client/await_any.h"
+#include "client/ends.h"
 #include "client/job_view.h"
 #include "client/reconnect.h"
 #include "client/retry_watch.h"
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 enum { OPT_QUIET = OPTION_LONG, OPT_ANY, PAGE = 1000 };
@@ -81,22 +81,6 @@ static int find(struct ctl *ctl, struct waiting *w)
     return code;
 }
 
-/* How the jobs that the filter means have ended. */
-struct ends {
-    int64_t jobs, failed, cancelled;
-};
-
-static void count_end(struct ends *e, const json_t *job)
-{
-    const json_t *counts = json_object_get(job, "counts");
-    const char *result = job_view_string(job, "result");
-    const int64_t failed =
-        counts ? job_view_int(counts, "failed") : strcmp(result, "success") != 0;
-    e->jobs++;
-    e->cancelled += strcmp(result, "cancelled") == 0;
-    e->failed += failed > 0 && strcmp(result, "cancelled") != 0;
-}
-
 /* Those that have ended, page by page. A code. */
 static int count_ends(struct ctl *ctl, const struct waiting *w, struct ends *e)
 {
@@ -115,7 +99,7 @@ static int count_ends(struct ctl *ctl, const struct waiting *w, struct ends *e)
                      &reply);
         json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
         {
-            count_end(e, job);
+            ends_add(e, job);
         }
         cursor = json_incref(json_object_get(reply.parameters, "cursor"));
         more = json_is_string(cursor);
@@ -130,7 +114,8 @@ static int count_ends(struct ctl *ctl, const struct waiting *w, struct ends *e)
  * would be told of jobs that have failed. */
 static int say_none(struct ctl *ctl, const struct waiting *w)
 {
-    struct ends e = {0, 0, 0};
+    struct ends e = {0};
+    char text[160];
     const bool says = !w->rq.quiet && !w->rq.json;
     if (w->all && says)
         say("no such job waits or runs");
@@ -139,14 +124,13 @@ static int say_none(struct ctl *ctl, const struct waiting *w)
     int code = w->ended ? CTL_EXIT_OK : count_ends(ctl, w, &e);
     if (code != CTL_EXIT_OK)
         return code;
-    if (e.jobs == 0)
+    ends_format(&e, text, sizeof(text));
+    if (e.total == 0)
         say("no job matches");
     else
-        say("no such job waits or runs; %" PRId64 " ended: %" PRId64
-            " succeeded, %" PRId64 " failed, %" PRId64
-            " cancelled. `voltctl list --all` with the same filter lists them, and "
-            "--state=done waits for them too",
-            e.jobs, e.jobs - e.failed - e.cancelled, e.failed, e.cancelled);
+        say("no such job waits or runs; %s. `voltctl list --all` with the same filter "
+            "lists them, and --state=done waits for them too",
+            text);
     return CTL_EXIT_NO_SUCH_JOB;
 }
 

@@ -158,7 +158,8 @@ static inline uint64_t array_busy(const struct array *a)
 
 static inline uint64_t array_failed(const struct array *a)
 {
-    return a->by_state[JOB_DONE] - a->by_result[JOB_RESULT_SUCCESS];
+    return a->by_state[JOB_DONE] - a->by_result[JOB_RESULT_SUCCESS] -
+           a->by_result[JOB_RESULT_CANCELLED];
 }
 
 /* The state of the array as a whole. */

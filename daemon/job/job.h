@@ -280,7 +280,15 @@ const char *job_event_name(enum job_event_type t); /* "submit" ... */
 /* A bit of each state in which an attempt of it may have processes. */
 #define JOB_BUSY_STATES                                                                  \
     (1u << JOB_STARTING | 1u << JOB_RUNNING | 1u << JOB_PAUSED | 1u << JOB_STOPPING)
-/* How many of those that are counted are in one of these. */
+/* A bit of each result that is a failure: neither success nor cancelled. */
+#define JOB_FAILED_RESULTS                                                               \
+    ((1u << JOB_RESULT_COUNT) - 1u -                                                     \
+     (1u << JOB_RESULT_NONE | 1u << JOB_RESULT_SUCCESS | 1u << JOB_RESULT_CANCELLED))
+static inline bool job_result_failed(enum job_result r)
+{
+    return JOB_FAILED_RESULTS & 1u << r;
+}
+/* How many of those that are counted are in one of JOB_BUSY_STATES. */
 static inline uint64_t job_count_busy(const uint64_t by_state[JOB_STATE_COUNT])
 {
     uint64_t n = 0;

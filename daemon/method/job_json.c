@@ -211,6 +211,8 @@ static void put_counts(const struct shown *s, const struct job_view *v)
     wire_put_int(s->to, "running", (int64_t)v->running);
     wire_put_int(s->to, "done", (int64_t)v->done);
     wire_put_int(s->to, "failed", (int64_t)v->failed);
+    if (v->cancelled)
+        wire_put_int(s->to, "cancelled", (int64_t)v->cancelled);
     if (v->paused)
         wire_put_int(s->to, "paused", (int64_t)v->paused);
     if (v->resting)

@@ -249,8 +249,7 @@ const char *const filter_result_names[] = {
     "lost",    "output_limit", "expired", "dependency", "failed",      NULL};
 _Static_assert(sizeof(filter_result_names) / sizeof(char *) == JOB_RESULT_COUNT + 1,
                "all of them, and failed");
-#define SUCCESS_BIT UINT32_C(1)
-#define FAILED_BIT  (UINT32_C(1) << (JOB_RESULT_COUNT - 1))
+#define FAILED_BIT (UINT32_C(1) << (JOB_RESULT_COUNT - 1))
 
 static int more_labels(struct filter *f, size_t n, struct field_error *err)
 {
@@ -389,7 +388,7 @@ static uint32_t with_groups(uint32_t results)
 {
     uint32_t each = FAILED_BIT - 1;
 
-    return results & FAILED_BIT ? (results | (each & ~SUCCESS_BIT)) & each : results;
+    return results & FAILED_BIT ? (results & each) | JOB_FAILED_RESULTS >> 1 : results;
 }
 
 /* Asking for a user may mean asking another machine. */

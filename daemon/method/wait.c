@@ -26,12 +26,14 @@
 #define SKIPPED       16  /* that are known already count as one */
 #define JOB_TEXT      352 /* bytes that one mostly takes in an answer */
 #define EXIT_UNKNOWN  125
+#define CANCELLED_MOST ((UINT32_C(1) << 30) - 1)
 
 struct entry {
     struct job_subscription job;
     uint32_t total, left, failed; /* of an array at most MaxArray= */
-    bool is_array;                /* the array as a whole */
-    bool stale;                   /* to be asked about */
+    uint32_t cancelled : 30;
+    bool is_array : 1; /* the array as a whole */
+    bool stale : 1;    /* to be asked about */
 };
 /* 35 calls of 19,900 ids each fit into the default of MaxStreamMemoryPerUser=. */
 _Static_assert(sizeof(struct entry) <= 96, "an entry of Wait has grown");
@@ -59,7 +61,7 @@ struct wait {
     struct room *room;     /* NULL, with the next: without `more` */
     struct entry *entries; /* one per id, in their order */
     size_t n, entered;
-    uint64_t total, left, failed; /* sums */
+    uint64_t total, left, failed, cancelled; /* sums */
     uint64_t told_left, told_failed;
     struct query_looks looks;
     size_t looked; /* entries before this one are not stale */
@@ -89,14 +91,22 @@ static void note_total(struct wait *w, struct entry *e, uint64_t total)
 }
 
 static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed,
-                 int exit_code)
+                 uint64_t cancelled, int exit_code)
 {
     w->left += left - e->left;
     w->failed += failed - e->failed;
+    w->cancelled += cancelled - e->cancelled;
     e->left = (uint32_t)left;
     e->failed = (uint32_t)failed;
+    e->cancelled = (uint32_t)cancelled & CANCELLED_MOST;
     if (exit_code > w->exit_code)
         w->exit_code = exit_code;
+}
+
+static void note_end(struct wait *w, struct entry *e, enum job_result result,
+                     int exit_code)
+{
+    note(w, e, 0, job_result_failed(result), result == JOB_RESULT_CANCELLED, exit_code);
 }
 
 /* 0, -ENOENT, or -errno of reading the store. */
@@ -126,11 +136,11 @@ static int look(struct volt_cx *cx, struct call *call, struct wait *w, struct en
     e->is_array = v.has_counts;
     note_total(w, e, v.has_counts ? v.total : 1);
     if (v.has_counts)
-        note(w, e, v.total - v.done, v.failed, v.exit_code);
+        note(w, e, v.total - v.done, v.failed, v.cancelled, v.exit_code);
     else if (v.status.state == JOB_DONE)
-        note(w, e, 0, v.status.result != JOB_RESULT_SUCCESS, v.exit_code);
+        note_end(w, e, v.status.result, v.exit_code);
     else
-        note(w, e, 1, 0, 0);
+        note(w, e, 1, 0, 0, 0);
     job_view_fini(&v);
     return 0;
 }
@@ -140,9 +150,9 @@ static void note_gone(struct wait *w, struct entry *e)
 {
     if (!e->total) {
         note_total(w, e, 1);
-        note(w, e, 1, 0, 0);
+        note(w, e, 1, 0, 0, 0);
     }
-    note(w, e, 0, e->failed + e->left, EXIT_UNKNOWN);
+    note(w, e, 0, e->failed + e->left, e->cancelled, EXIT_UNKNOWN);
 }
 
 static void mark_stale(struct wait *w, size_t i)
@@ -157,7 +167,7 @@ static void apply(struct wait *w, struct entry *e, const struct change *c)
     if (e->left == 0)
         return;
     if (c->ended && !e->is_array)
-        note(w, e, 0, c->result != JOB_RESULT_SUCCESS, c->exit_code);
+        note_end(w, e, c->result, c->exit_code);
     else
         mark_stale(w, (size_t)(e - w->entries));
 }
@@ -170,6 +180,8 @@ static void begin_answer(const struct wait *w, struct wire_writer *to)
     wire_put_int(to, "total", (int64_t)w->total);
     wire_put_int(to, "left", (int64_t)w->left);
     wire_put_int(to, "failed", (int64_t)w->failed);
+    if (w->cancelled)
+        wire_put_int(to, "cancelled", (int64_t)w->cancelled);
 }
 
 /* As many as an answer has room for. */

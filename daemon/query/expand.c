@@ -18,9 +18,10 @@ bool expand_may_find(const struct job_view *array, const struct job_filter *f)
 {
     const uint32_t states = f->states ? f->states : UINT32_MAX;
     const uint32_t results = f->results ? f->results : UINT32_MAX;
+    const uint64_t others = array->failed + array->cancelled;
 
-    if (states & 1u << JOB_DONE && ((results & SUCCESS && array->done > array->failed) ||
-                                    (results & ~SUCCESS && array->failed > 0)))
+    if (states & 1u << JOB_DONE && ((results & SUCCESS && array->done > others) ||
+                                    (results & ~SUCCESS && others > 0)))
         return true;
     return !f->results && ((states & 1u << JOB_QUEUED && array->queued > 0) ||
                            (states & JOB_BUSY_STATES && array->running > 0));

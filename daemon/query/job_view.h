@@ -35,7 +35,8 @@ struct job_view {
     struct siphash128 key_name; /* of the key that is left of it; zeroes: none is */
     bool has_counts;
     uint64_t total, queued, running, done, failed; /* arrays as a whole, with the next */
-    uint32_t name_tag;                             /* of its name: core/index.h */
+    uint64_t cancelled;       /* of done, beside those that failed */
+    uint32_t name_tag;        /* of its name: core/index.h */
     uint64_t paused, resting; /* of running; of queued: until their next attempts */
     int exit_code;            /* when done; arrays: the largest */
     size_t unpacked;          /* bytes of the spec, if it was unpacked for the view */

@@ -67,10 +67,19 @@ bool job_filter_wants_status(const struct job_status *st, const struct job_filte
            (!f->results || f->results & 1u << st->result);
 }
 
+/* The end of an array that was cancelled hides those of elements that failed before. */
+static bool hides_failures(const struct job_view *v, const struct job_filter *f)
+{
+    return v->status.result == JOB_RESULT_CANCELLED && v->failed > 0 &&
+           (!f->states || f->states & 1u << JOB_DONE) &&
+           (f->results & JOB_FAILED_RESULTS) == JOB_FAILED_RESULTS;
+}
+
 static bool status_matches(const struct job_view *v, const struct job_filter *f)
 {
     return f->orphans == v->orphan && (!f->of_user || f->uid == v->owner.uid) &&
-           job_filter_wants_status(&v->status, f) && time_matches(v, f);
+           (job_filter_wants_status(&v->status, f) || hides_failures(v, f)) &&
+           time_matches(v, f);
 }
 
 bool job_filter_wants_view(const struct job_view *v, const struct job_filter *f)
@@ -178,6 +187,7 @@ void jobs_view_array(const struct array *a, struct job_view *v)
     v->paused = a->by_state[JOB_PAUSED];
     v->done = a->by_state[JOB_DONE];
     v->failed = array_failed(a);
+    v->cancelled = a->by_result[JOB_RESULT_CANCELLED];
     v->exit_code = a->exit_code;
 }
 

@@ -139,7 +139,7 @@ def test_an_adopted_array_can_be_cancelled(private):
     with private.connect() as v:
         v.ok(JOBS + "Cancel", {"ids": [ident]})
         assert ended(v, ident)["result"] == "cancelled"
-        assert get(v, ident)["counts"]["failed"] == 3
+        assert get(v, ident)["counts"]["cancelled"] == 3
 
 
 def test_a_job_without_its_record_is_lost_and_not_run_again(private):

@@ -60,7 +60,7 @@ def check(v, rows, **filter):
 
 def check_all(v, ids, ended):
     rows = expected(v, ids)
-    failed = [r for r in rows if r.get("exit_code")]
+    failed = [r for r in rows if r.get("exit_code") and r["result"] != "cancelled"]
     check(v, rows)
     check(v, [r for r in rows if r["state"] == "done"], states=["done"])
     check(v, failed, results=["failed"])

@@ -227,9 +227,63 @@ def test_a_filter_of_what_has_ended_is_no_success(shared):
     held = shared.submit("--hold", "--label=late=1", "true").lines[0]
     shared.ctl("cancel", held)
     r = shared.ctl("wait", "--label=late=1")
-    assert r.code == 4 and "4 ended: 1 succeeded, 2 failed, 1 cancelled." in r.err, r
+    assert r.code == 4 and "5 jobs ended: 1 succeeded, 3 failed, 1 cancelled." in r.err, r
     assert "voltctl list --all" in r.err and "--state=done" in r.err
     assert shared.ctl("wait", "--label=late=1", "--state=done").code == 125  # one was cancelled
     for words in (["--label=late=2"], ["--name=late"], ["--since=-1h", "--label=late=2"], ["--quiet", "--label=late=2"]):
         r = shared.ctl("wait", *words)
         assert (r.code, r.err) == (4, "voltctl: no job matches\n"), (words, r)
+
+
+# --- cancelled is not failed ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def mixed(shared):
+    """A job that failed, one that was cancelled, and an array that was cancelled after its first element had failed: their ids."""
+    failed = shared.submit("-w", "-n", "mixed", "false").lines[0]
+    cancelled = shared.submit("--hold", "-n", "mixed", "true").lines[0]
+    array = shared.submit("-n", "mixed", "--array", "1-9", "--shell", "[ $VOLT_ARRAY_INDEX = 1 ] && exit 7; exec sleep 1000").lines[0]
+    until(lambda: shared.ctl("list", "-e", "--failed", "--no-legend", array).lines, "an element to have failed")
+    assert shared.ctl("cancel", cancelled, array).code == 0
+    assert shared.ctl("wait", "--quiet", array).code == 125
+    return failed, cancelled, array
+
+
+def test_the_summary_counts_apart(shared, mixed):
+    failed, cancelled, array = mixed
+    r = shared.ctl("wait", *mixed)
+    assert r.code == 125 and r.err.splitlines() == [
+        f"voltctl: job {failed}: exit status 1",
+        f"voltctl: job {array}_1: exit status 7",
+        "voltctl: 11 jobs ended: 0 succeeded, 2 failed, 9 cancelled"], r
+    r = shared.ctl("wait", "--name=mixed")
+    assert r.code == 4 and "; 11 jobs ended: 0 succeeded, 2 failed, 9 cancelled. " in r.err, r
+    r = shared.ctl("wait", "--json", *mixed)
+    assert json.loads(r.lines[-1]) == {"event": "finished", "total": 11, "failed": 2, "cancelled": 9, "exit_code": 125}
+    r = shared.ctl("wait", cancelled)  # of one job its end is said: the code is not its own
+    assert (r.code, r.err) == (125, f"voltctl: job {cancelled}: cancelled\n"), r
+
+
+def test_the_group_failed_leaves_them_out(shared, mixed):
+    failed, cancelled, array = mixed
+
+    def names(*words):
+        return [row.split()[0] for row in shared.ctl("list", "--name=mixed", "--no-legend", *words).lines]
+    assert names("--failed") == [failed, array]
+    assert names("--result=cancelled") == [cancelled, array]
+    assert names("--result=failed,cancelled") == [*mixed]
+    assert names("--result=success") == []
+    assert names("-e", "--failed") == [failed, f"{array}_1"]
+    assert names("-e", "--result=cancelled") == [cancelled, *(f"{array}_{i}" for i in range(2, 10))]
+
+
+def test_status_counts_them_apart(shared, mixed):
+    array = mixed[2]
+    r = shared.ctl("status", array)
+    assert "9 of 9 done, 1 failed, 8 cancelled, 0 running" in r.out, r
+    assert "   Results: 8 cancelled, 1 exit 7\n    Failed: 1\n" in r.out, r
+    told = shared.ctl("status", "--json", array).json
+    assert (told["counts"]["failed"], told["counts"]["cancelled"], told["failed_indexes"]) == (1, 8, "1")
+    assert told["results"] == {"cancelled": 8, "exit": 1}
+    assert "1 failed" in shared.ctl("list", "-o", "result", array).out

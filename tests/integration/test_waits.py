@@ -109,14 +109,14 @@ def test_one_element_of_a_few(house):
     array = sleeping(v, array={"first": 1, "last": 4})
     one, whole = wait(daemon, f"{array}_2"), wait(daemon, array)
     v.ok(JOBS + "Cancel", {"ids": [f"{array}_2"]})
-    assert end(one)["failed"] == 1
+    assert end(one)["cancelled"] == 1
     while True:
         progress = whole.recv()
         assert progress["continues"]
         if progress["parameters"]["left"] == 3:
             break
     v.ok(JOBS + "Cancel", {"ids": [array]})
-    assert end(whole)["failed"] == 4
+    assert end(whole)["cancelled"] == 4
 
 
 def test_more_events_than_are_remembered(house):

@@ -102,6 +102,9 @@ static void test_outcome(void **state)
     outcome("{\"state\":\"running\",\"counts\":{\"total\":5,\"done\":2,\"failed\":1,"
             "\"running\":1,\"queued\":2}}",
             "2 of 5 done, 1 failed, 1 running, 2 queued");
+    outcome("{\"state\":\"running\",\"counts\":{\"total\":5,\"done\":4,\"failed\":1,"
+            "\"cancelled\":2,\"running\":1,\"queued\":0}}",
+            "4 of 5 done, 1 failed, 2 cancelled, 1 running, 0 queued");
 }
 
 int main(void)
