@@ -15,7 +15,7 @@ const struct verb verb_cancel = {
         "Running jobs get their stop signal (SIGTERM), and SIGKILL when they are still\n"
         "there after --kill-after. An array's id means all its elements. With a filter\n"
         "everything given must match.\n"
-        "\nExamples:\n  voltctl cancel 12 13_4\n  voltctl cancel --state=queued\n",
-    .options = steer_options,
+        "\nExamples:\n  voltctl cancel 12 13_4\n  voltctl cancel --state=queued --dry-run\n",
+    .options = steer_dry_options,
     .run = run,
 };

@@ -3,6 +3,7 @@
 #include "client/id_range.h"
 #include "client/job_view.h"
 #include "client/say.h"
+#include "client/voltctl/dry_run.h"
 #include "client/voltctl/verbs.h"
 
 #include <inttypes.h>
@@ -15,6 +16,7 @@ static const struct option_entry options[] = {
     {"keep", OPT_KEEP, "N", "but not the newest N of them"},
     CTL_FILTER_OPTIONS,
     CTL_TIME_OPTIONS,
+    CTL_DRY_RUN_OPTION,
     {"quiet", OPT_QUIET, NULL, "do not say how many"},
     {"json", CTL_OPT_JSON, NULL, "how many, as JSON on standard output"},
     CTL_OPTIONS_END,
@@ -29,7 +31,7 @@ static const struct option_elsewhere elsewhere[] = {
 struct clean {
     json_t *filter;
     uint64_t older_usec, keep;
-    bool quiet, json, all, some; /* some: older_usec or keep was given */
+    bool quiet, json, all, dry_run, some; /* some: older_usec or keep was given */
 };
 
 /* *count grows by what was forgotten. */
@@ -75,6 +77,16 @@ static int clean(struct ctl *ctl, struct clean *c)
         return ctl_usage(ctl, "--all and ids are too much");
     int code = ctl_open(ctl, ADDRESS_JOBS);
     int64_t count = 0;
+    if (code == CTL_EXIT_OK && c->dry_run)
+        return dry_run_print(ctl, &(struct dry_run){.done = "removed",
+                                                    .filter = c->filter,
+                                                    .ids = ids,
+                                                    .nids = (size_t)n,
+                                                    .ended = true,
+                                                    .older_usec = c->older_usec,
+                                                    .keep = c->keep,
+                                                    .quiet = c->quiet,
+                                                    .json = c->json});
     if (code == CTL_EXIT_OK)
         code = forget_ids(ctl, c, ids, (size_t)n, &count);
     if (code == CTL_EXIT_OK && c->json)
@@ -96,6 +108,7 @@ static int take(struct ctl *ctl, struct clean *c, int key)
     c->all |= key == 'a';
     c->some |= key == OPT_OLDER_THAN || key == OPT_KEEP;
     c->quiet |= key == OPT_QUIET;
+    c->dry_run |= key == CTL_OPT_DRY_RUN;
     c->json |= key == CTL_OPT_JSON;
     return 0;
 }
@@ -127,7 +140,7 @@ const struct verb verb_clean = {
         "KeepHistorySec= say.\n"
         "\n"
         "Examples:\n"
-        "  voltctl clean --older-than=7d\n"
+        "  voltctl clean --older-than=7d --dry-run\n"
         "  voltctl clean --keep=100 --name=nightly --result=success\n",
     .options = options,
     .elsewhere = elsewhere,

@@ -160,6 +160,7 @@ enum {
     CTL_OPT_UNTIL,
     CTL_OPT_JSON,
     CTL_OPT_RECONNECT,
+    CTL_OPT_DRY_RUN,
 };
 #define CTL_JSON_OPTION                                                                  \
     {                                                                                    \

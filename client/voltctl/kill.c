@@ -20,10 +20,13 @@ static const struct option_entry options[] = {
      "says whether the job runs"},
     {"list", 'l', NULL, "print the numbers and names of signals"},
     {"main", OPT_MAIN, NULL, "to the main process only, not to the whole tree"},
+    CTL_FILTER_OPTIONS,
+    CTL_TIME_OPTIONS,
     CTL_OPTIONS_END,
 };
 
 struct kill {
+    json_t *filter;  /* NULL: none */
     char signal[32]; /* "0": none */
     const char *whom;
 };
@@ -138,34 +141,56 @@ static bool take_shorts(struct ctl *ctl, struct kill *k)
     return true;
 }
 
-static int run(struct ctl *ctl)
+static int parse(struct ctl *ctl, struct kill *k)
 {
-    struct kill k = {.signal = "SIGTERM", .whom = "tree"};
     int key;
-    if (!take_shorts(ctl, &k))
+    if (!take_shorts(ctl, k))
         return CTL_EXIT_USAGE;
     while ((key = ctl_option(ctl)) != OPTION_END) {
         if (key == OPTION_BAD)
             return ctl->code;
         if (key == OPT_MAIN)
-            k.whom = "main";
+            k->whom = "main";
         if (key == 'l') {
             print_signals();
             return CTL_EXIT_OK;
         }
-        if (key == 's' && take_signal(&k, ctl->options.arg) < 0)
+        if (ctl_filter_take(&k->filter, key, ctl->options.arg) < 0)
+            return CTL_EXIT_USAGE;
+        if (key == 's' && take_signal(k, ctl->options.arg) < 0)
             return ctl_usage(ctl, "--signal: %s is not a signal", ctl->options.arg);
     }
-    return ctl_each_id(ctl, one, &k);
+    return OPTION_END;
+}
+
+/* A filter means jobs that run, and of arrays the elements. */
+static int kill_chosen(struct ctl *ctl, struct kill *k)
+{
+    if (k->filter && !json_object_get(k->filter, "states"))
+        (void)json_object_set_new(k->filter, "states", job_view_live(false));
+    if (k->filter)
+        (void)json_object_set_new(k->filter, "elements", json_true());
+    return ctl_each_chosen(ctl, k->filter, one, k);
+}
+
+static int run(struct ctl *ctl)
+{
+    struct kill k = {.signal = "SIGTERM", .whom = "tree"};
+    int code = parse(ctl, &k);
+    if (code == OPTION_END)
+        code = kill_chosen(ctl, &k);
+    json_decref(k.filter);
+    return code;
 }
 
 const struct verb verb_kill = {
     .name = "kill",
-    .operands = "ID...",
+    .operands = "[ID...]",
     .summary = "Send a signal to running jobs",
     .text = "To end jobs use `voltctl cancel`: it also takes what still waits, and is\n"
             "recorded as cancelled, not as killed. Of an array name elements: one,\n"
-            "ID_INDEX, or several, ID_FIRST-LAST.\n"
+            "ID_INDEX, or several, ID_FIRST-LAST. With a filter: those of the ids that\n"
+            "match, or all that match, and run.\n"
             "\nExamples:\n  voltctl kill -s HUP 12\n  voltctl kill -9 --main 12\n"
             "  voltctl kill -9 12_1-40\n",
     .options = options,

@@ -9,6 +9,8 @@
 static const struct option_entry options[] = {
     {"property", 'p', "NAME",
      "only this one, such as state or spec.name; several with commas"},
+    CTL_FILTER_OPTIONS,
+    CTL_TIME_OPTIONS,
     CTL_JSON_OPTION,
     CTL_OPTIONS_END,
 };
@@ -81,6 +83,7 @@ static void print_members(const struct prefix *before, json_t *object, const cha
 struct show {
     bool json, any;    /* something was printed */
     const char *names; /* NULL: all */
+    json_t *filter;    /* NULL: none */
 };
 
 static int one(struct ctl *ctl, const char *id, void *arg)
@@ -103,27 +106,39 @@ static int one(struct ctl *ctl, const char *id, void *arg)
     return code;
 }
 
-static int run(struct ctl *ctl)
+static int parse(struct ctl *ctl, struct show *show)
 {
-    struct show show = {.any = false};
     int key;
     while ((key = ctl_option(ctl)) != OPTION_END) {
         if (key == OPTION_BAD)
             return ctl->code;
-        show.json |= key == CTL_OPT_JSON;
+        show->json |= key == CTL_OPT_JSON;
         if (key == 'p')
-            show.names = ctl->options.arg;
+            show->names = ctl->options.arg;
+        if (ctl_filter_take(&show->filter, key, ctl->options.arg) < 0)
+            return CTL_EXIT_USAGE;
     }
-    if (show.json && show.names)
+    if (show->json && show->names)
         return ctl_usage(ctl, "--json prints an object with all; --property lines");
-    return ctl_each_chosen(ctl, NULL, one, &show);
+    return OPTION_END;
+}
+
+static int run(struct ctl *ctl)
+{
+    struct show show = {.any = false};
+    int code = parse(ctl, &show);
+    if (code == OPTION_END)
+        code = ctl_each_chosen(ctl, show.filter, one, &show);
+    json_decref(show.filter);
+    return code;
 }
 
 const struct verb verb_show = {
     .name = "show",
-    .operands = "ID...",
+    .operands = "[ID...]",
     .summary = "Print every property of jobs, for programs",
     .text =
+        "Those that are named; of these those that match, or all that match.\n\n"
         "Lines of NAME=VALUE, with an empty line between jobs. Values are escaped like\n"
         "JSON strings: \\n, \\t, \\\\, \\u001b. With --json one object a line; what was\n"
         "submitted is in its member spec.\n",

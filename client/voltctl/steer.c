@@ -4,24 +4,27 @@
 #include "client/job_view.h"
 #include "client/progress.h"
 #include "client/say.h"
+#include "client/voltctl/dry_run.h"
 
 #include <inttypes.h>
 
 enum { OPT_QUIET = OPTION_LONG };
 
-const struct option_entry steer_options[] = {
-    {"all", 'a', NULL, "every job"},
-    CTL_FILTER_OPTIONS,
-    CTL_TIME_OPTIONS,
-    {"quiet", OPT_QUIET, NULL, "do not say how many"},
-    {"json", CTL_OPT_JSON, NULL, "how many, as JSON on standard output"},
-    CTL_OPTIONS_END,
-};
+#define STEER_OPTIONS                                                                    \
+    {"all", 'a', NULL, "every job"}, CTL_FILTER_OPTIONS, CTL_TIME_OPTIONS,               \
+        {"quiet", OPT_QUIET, NULL, "do not say how many"},                               \
+    {                                                                                    \
+        "json", CTL_OPT_JSON, NULL, "how many, as JSON on standard output"               \
+    }
+
+const struct option_entry steer_options[] = {STEER_OPTIONS, CTL_OPTIONS_END};
+const struct option_entry steer_dry_options[] = {CTL_DRY_RUN_OPTION, STEER_OPTIONS,
+                                                 CTL_OPTIONS_END};
 
 struct steer {
     const struct steer_words *words;
     json_t *filter;
-    bool all, quiet, json;
+    bool all, quiet, json, dry_run;
 };
 
 /* A million jobs take a while: on a terminal one line tells how far it is. *count grows
@@ -105,6 +108,13 @@ static int steer(struct ctl *ctl, const struct steer *s)
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code != CTL_EXIT_OK)
         return code;
+    if (s->dry_run)
+        return dry_run_print(ctl, &(struct dry_run){.done = s->words->done,
+                                                    .filter = s->filter,
+                                                    .ids = ids,
+                                                    .nids = (size_t)n,
+                                                    .quiet = s->quiet,
+                                                    .json = s->json});
     int64_t count = 0;
     code = steer_ids(ctl, s, ids, (size_t)n, &count);
     if (code == CTL_EXIT_NO_SUCH_JOB && n > 1 && count == 0)
@@ -130,6 +140,7 @@ int steer_run(struct ctl *ctl, const struct steer_words *words)
         s.all |= key == 'a';
         s.quiet |= key == OPT_QUIET;
         s.json |= key == CTL_OPT_JSON;
+        s.dry_run |= key == CTL_OPT_DRY_RUN;
     }
     if (code == CTL_EXIT_OK)
         code = steer(ctl, &s);

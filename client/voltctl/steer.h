@@ -11,6 +11,8 @@ struct steer_words {
 };
 
 extern const struct option_entry steer_options[];
+/* With --dry-run, of a verb that concerns all jobs that have not ended. */
+extern const struct option_entry steer_dry_options[];
 /* Returns the exit code. */
 int steer_run(struct ctl *ctl, const struct steer_words *words);
 

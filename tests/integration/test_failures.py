@@ -287,3 +287,50 @@ def test_status_counts_them_apart(shared, mixed):
     assert (told["counts"]["failed"], told["counts"]["cancelled"], told["failed_indexes"]) == (1, 8, "1")
     assert told["results"] == {"cancelled": 8, "exit": 1}
     assert "1 failed" in shared.ctl("list", "-o", "result", array).out
+
+
+# --- what would be meant -------------------------------------------------------------------------
+
+
+def test_a_cancel_that_is_tried(shared):
+    """It lists what would be cancelled, and cancels nothing."""
+    ended = shared.submit("-w", "-n", "tried", "true").lines[0]
+    waits = [shared.submit("--hold", "-n", "tried", "true").lines[0] for _ in range(2)]
+    r = shared.ctl("cancel", "--dry-run", "--name=tried")
+    assert r.code == 0 and r.err == "voltctl: 2 jobs would be asked to end; nothing was changed\n", r
+    assert [row.split()[0] for row in r.lines] == ["ID", *waits], r
+    r = shared.ctl("cancel", "--dry-run", "--json", waits[0], ended)
+    assert (r.code, r.json) == (0, {"count": 1}), r
+    assert shared.ctl("cancel", "--dry-run", waits[0], "999999").code == 4
+    assert shared.ctl("cancel", "--dry-run").code == 2
+    assert len(shared.ctl("list", "--name=tried", "--state=queued", "--no-legend").lines) == 2
+    assert shared.ctl("cancel", "--name=tried").err == "voltctl: 2 jobs asked to end\n"
+
+
+def test_a_clean_that_is_tried(shared):
+    """It counts as the clean that follows it does."""
+    idents = [shared.submit("-w", "-n", "swept", "true").lines[0] for _ in range(4)]
+    held = shared.submit("--hold", "-n", "swept", "true").lines[0]
+    for words in (["--keep=1"], ["--older-than=1h"], []):
+        tried = shared.ctl("clean", "--dry-run", "--name=swept", *words)
+        rows = [row.split()[0] for row in tried.lines[1:]]
+        assert tried.code == 0 and rows == {"--keep=1": idents[2::-1], "--older-than=1h": []}.get(*words or [""], idents[::-1]), tried
+        assert tried.err == f"voltctl: {len(rows)} job{'s' * (len(rows) != 1)} would be removed; nothing was changed\n"
+    r = shared.ctl("clean", "--name=swept", "--keep=1")
+    assert r.err == "voltctl: 3 jobs removed\n", r
+    assert [row.split()[0] for row in shared.ctl("list", "--name=swept", "--no-legend").lines] == [idents[3], held]
+    shared.ctl("cancel", held)
+
+
+def test_show_and_kill_by_filter(shared):
+    array = shared.submit("-n", "struck", "--array", "1-2", "--shell", "exec sleep 1000").lines[0]
+    waits = shared.submit("--hold", "-n", "struck", "true").lines[0]
+    until(lambda: len(shared.ctl("list", "-e", "--name=struck", "--state=running", "--no-legend").lines) == 2)
+    r = shared.ctl("show", "--name=struck", "-p", "id")
+    assert r.lines == [f"id={array}", "", f"id={waits}"], r
+    assert shared.ctl("kill", "-9", "--name=struck").code == 0
+    assert shared.ctl("wait", "--quiet", array).code == 137
+    assert shared.ctl("cancel", waits).code == 0
+    r = shared.ctl("kill", "--name=struck")
+    assert (r.code, r.err) == (0, "voltctl: no job matches\n"), r
+    assert shared.ctl("kill").code == shared.ctl("show").code == 2

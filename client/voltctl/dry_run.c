@@ -1,0 +1,118 @@
+/* See dry_run.h. */
+#include "client/voltctl/dry_run.h"
+#include "client/id_range.h"
+#include "client/job_view.h"
+#include "client/say.h"
+#include "client/term.h"
+#include "client/voltctl/list_columns.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+struct dry_list {
+    const struct dry_run *d;
+    struct list_columns columns;
+    struct table *table;
+    uint64_t now, seen, count;
+};
+
+/* Whether it would be meant. Forget passes over the newest that match. */
+static bool is_meant(struct dry_list *l, const json_t *job)
+{
+    const struct dry_run *d = l->d;
+    const bool ended = strcmp(job_view_string(job, "state"), "done") == 0;
+    uint64_t at = (uint64_t)job_view_int(job, "ended_at_usec");
+    if (!ended || !d->ended)
+        return ended == d->ended;
+    at = at ? at : (uint64_t)job_view_int(job, "submitted_at_usec");
+    return l->seen++ >= d->keep && d->older_usec < l->now && at < l->now - d->older_usec;
+}
+
+static int take_page(struct dry_list *l, const json_t *jobs)
+{
+    size_t i;
+    const json_t *job;
+    int r = 0;
+    json_array_foreach(jobs, i, job)
+    {
+        if (r < 0 || !is_meant(l, job))
+            continue;
+        l->count++;
+        if (l->table)
+            r = list_columns_add(&l->columns, l->table, job, l->now);
+    }
+    return r;
+}
+
+/* Takes filter. */
+static int take_all(struct ctl *ctl, struct dry_list *l, json_t *filter)
+{
+    json_t *fields = json_pack("[s,s,s]", "state", "ended_at_usec", "submitted_at_usec");
+    json_t *spec_fields = json_array();
+    list_columns_need(&l->columns, fields, spec_fields);
+    json_t *params =
+        json_pack("{s:o, s:b, s:o, s:o}", "filter", filter, "newest_first", l->d->ended,
+                  "fields", fields, "spec_fields", spec_fields);
+    int code = ctl_send(ctl, "org.voltd.jobs.List", params, CLIENT_MORE);
+    for (bool more = true; more && code == CTL_EXIT_OK;) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        code = ctl_receive(ctl, &reply);
+        more = reply.continues;
+        if (take_page(l, json_object_get(reply.parameters, "jobs")) < 0)
+            code = ctl_lost(-ENOMEM);
+        client_reply_fini(&reply);
+    }
+    return code;
+}
+
+/* Each id that was named is there, as it has to be for the verb itself. */
+static int check_ids(struct ctl *ctl, const json_t *ids)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int code = ctl_call(ctl, "org.voltd.jobs.Wait", json_pack("{s:O}", "ids", ids), &reply);
+    client_reply_fini(&reply);
+    return code;
+}
+
+static int take_ids(struct ctl *ctl, struct dry_list *l)
+{
+    const struct dry_run *d = l->d;
+    int code = CTL_EXIT_OK;
+    size_t at = 0;
+    do {
+        json_t *filter = d->filter ? json_deep_copy(d->filter) : json_object();
+        const size_t n = id_portion(d->ids + at, d->nids - at);
+        if (n > 0)
+            (void)json_object_set_new(filter, "ids", ctl_strings(d->ids + at, (int)n));
+        if (n > 0 && !d->filter)
+            code = check_ids(ctl, json_object_get(filter, "ids"));
+        if (code == CTL_EXIT_OK)
+            code = take_all(ctl, l, filter);
+        else
+            json_decref(filter);
+        at += n;
+    } while (code == CTL_EXIT_OK && at < d->nids);
+    return code;
+}
+
+int dry_run_print(struct ctl *ctl, const struct dry_run *d)
+{
+    struct dry_list l = {.d = d, .now = job_view_now()};
+    const bool tty = term_is_tty(STDOUT_FILENO);
+    list_columns_default(&l.columns);
+    if (!d->json)
+        l.table = list_columns_table(&l.columns, false,
+                                     tty ? term_columns(STDOUT_FILENO) : 0, true);
+    int code = take_ids(ctl, &l);
+    if (code == CTL_EXIT_OK && l.table && l.count > 0 && table_end(l.table) < 0)
+        code = ctl_lost(-ENOMEM);
+    table_free(l.table);
+    if (code == CTL_EXIT_OK && d->json)
+        ctl_print_count((int64_t)l.count);
+    else if (code == CTL_EXIT_OK && !d->quiet)
+        say("%" PRIu64 " job%s would be %s; nothing was changed", l.count,
+            l.count == 1 ? "" : "s", d->done);
+    return code;
+}

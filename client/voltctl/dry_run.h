@@ -1,0 +1,26 @@
+/* --dry-run of the verbs that end or forget jobs: lists those that would be meant, and
+ * changes nothing. */
+#ifndef VOLT_CLIENT_VOLTCTL_DRY_RUN_H
+#define VOLT_CLIENT_VOLTCTL_DRY_RUN_H
+
+#include "client/voltctl/ctl.h"
+
+#define CTL_DRY_RUN_OPTION                                                               \
+    {                                                                                    \
+        "dry-run", CTL_OPT_DRY_RUN, NULL, "list these jobs, and change nothing"          \
+    }
+
+struct dry_run {
+    const char *done;     /* "12 jobs would be ..." */
+    const json_t *filter; /* NULL: none */
+    char *const *ids;     /* of those that match these; 0: all */
+    size_t nids;
+    bool ended;                 /* jobs that have ended; otherwise the others */
+    uint64_t older_usec, keep;  /* as Forget takes them */
+    bool quiet, json;
+};
+
+/* On the connection that is open. A code, with the reason said. */
+int dry_run_print(struct ctl *ctl, const struct dry_run *d);
+
+#endif
