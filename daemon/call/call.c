@@ -52,7 +52,7 @@ void call_count(struct call *call)
     share_hold(by->share, call_bytes_held(call), by->config->max_buffers_per_user);
 }
 
-/* Stands in line only where nothing else has to happen before. */
+/* Joins the line only when no reply is unread: the peer has to read those first. */
 bool call_has_room(struct volt_cx *cx, struct call *call, bool is_long)
 {
     const uint64_t limit = call->caller.config->max_buffers_per_user;
@@ -263,8 +263,8 @@ bool call_more(const struct call *call)
     return call->more;
 }
 
-/* Sends the reply. One that cannot be sent (no memory) ends the session: the client must
- * not take the next reply for this one. */
+/* Appends the reply. A reply that is lost (no memory) ends the session: the client would
+ * take the next reply for it. */
 static int put(struct call *call, json_t *reply)
 {
     int r = 0;
@@ -277,7 +277,7 @@ static int put(struct call *call, json_t *reply)
     return r;
 }
 
-/* {"parameters": p} with what else goes in front. Takes parameters. */
+/* Returns {"parameters": p}, with `error` or `continues` in front. Takes parameters. */
 static json_t *envelope(const char *error, bool continues, json_t *parameters)
 {
     if (!parameters)
@@ -299,7 +299,7 @@ enum volt_poll call_reply(struct call *call, json_t *parameters)
     return VOLT_READY;
 }
 
-/* The same of parameters that are text, behind what the reply begins with. Takes them. */
+/* Appends a reply whose parameters are text, between head and tail. Takes parameters. */
 static int put_text(struct call *call, const char *head, struct wire_writer *parameters)
 {
     static const char tail[] = "}"; /* and the NUL, which ends the message */
@@ -364,8 +364,7 @@ enum volt_poll call_drained_poll(struct volt_cx *cx, struct call *call)
 {
     bool bulky = call->method->flags & METHOD_BULKY;
 
-    /* No wait of its own for bytes to go: the connection polls the call again when some
-     * have. */
+    /* No waiter here: the connection polls the call again when bytes were sent. */
     if (!call->caller.broken && !call_is_full(call) && call_has_room(cx, call, bulky))
         return VOLT_READY;
     call->drains |= call_has_unread(call);

@@ -34,17 +34,17 @@ static void unref_json(void *what)
 const struct known_kind known_json = {1024, ref_json, unref_json};
 
 struct known {
-    void *what; /* NULL: nothing is here */
+    void *what; /* NULL: this entry is free */
     char *text;
     size_t len;
     uid_t uid;
-    uint64_t asked; /* when, by the clock */
+    uint64_t asked; /* `clock` at the latest use */
 };
 
 struct known_texts {
     const struct known_kind *kind;
     pthread_mutex_t lock; /* guards the rest */
-    uint64_t clock;       /* how often something was asked for */
+    uint64_t clock;       /* number of look-ups and additions */
     struct known known[KNOWN_MOST];
 };
 
@@ -75,7 +75,7 @@ void known_texts_free(struct known_texts *t)
     free(t);
 }
 
-/* Lock held. NULL: there is none. */
+/* Lock held. Returns the entry of this text or NULL. */
 static struct known *find(struct known_texts *t, uid_t uid, const char *text, size_t len)
 {
     for (size_t i = 0; i < KNOWN_MOST; i++) {
@@ -103,8 +103,9 @@ void *known_texts_find(struct known_texts *t, uid_t uid, const char *text, size_
     return what;
 }
 
-/* Lock held. The place for one more of this user: of its own where it has all that it may
- * have, otherwise the one that was not asked for longest; an empty one never was. */
+/* Lock held. Returns the entry to replace: the user's own least recently used if the user
+ * has KNOWN_OF_USER, otherwise the least recently used of all (free entries come
+ * first). */
 static struct known *place_for(struct known_texts *t, uid_t uid)
 {
     struct known *oldest = &t->known[0], *own = NULL;

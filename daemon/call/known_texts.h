@@ -1,11 +1,11 @@
-/* Parts of messages that users have sent lately, by their text.
+/* Parts of messages that users have sent lately, found by their text.
  *
- * A client sends its whole environment with each job, mostly the same one, and its
- * resource limits: to read 4 KiB of the one is 85 % of a submission, to read the others a
- * third of what is left. So its text, the inside of the object, is kept with what it was
- * read as, and the same text of the same user is not read again. Texts are compared byte
- * by byte. A user has at most KNOWN_OF_USER of them, all users KNOWN_MOST; the one that
- * was not asked for longest goes. */
+ * A client sends its whole environment with each job, mostly the same, and its resource
+ * limits. Parsing a 4 KiB environment is 85 % of a submission, parsing limits a third of
+ * the rest. So the text (the inside of the JSON object) is kept with its parsed value,
+ * and the same text of the same user is not parsed again. Texts are compared byte by
+ * byte. A user has at most KNOWN_OF_USER texts, all users together KNOWN_MOST; the least
+ * recently used is replaced. */
 #ifndef VOLTD_CALL_KNOWN_TEXTS_H
 #define VOLTD_CALL_KNOWN_TEXTS_H
 
@@ -15,23 +15,24 @@
 #define KNOWN_OF_USER 4
 #define KNOWN_MOST    64
 
-/* What texts are read as has references; any thread. */
+/* A type of parsed values, which are counted references. Functions: any thread. */
 struct known_kind {
-    size_t most; /* bytes of text; longer ones are not kept */
+    size_t most; /* bytes of text; longer texts are not kept */
     void *(*ref)(void *what);
-    void (*unref)(void *what); /* both: NULL allowed */
+    void (*unref)(void *what); /* ref and unref: NULL allowed */
 };
 extern const struct known_kind known_env;  /* struct job_env */
-extern const struct known_kind known_json; /* json_t, which nobody changes */
+extern const struct known_kind known_json; /* json_t that is never changed */
 
 struct known_texts;
 
 struct known_texts *known_texts_new(const struct known_kind *kind); /* NULL: no memory */
 void known_texts_free(struct known_texts *k);                       /* NULL allowed */
 
-/* What this text means: a reference; NULL: it is not known. Any thread. */
+/* Returns a new reference to the value of this text; NULL: not known. Any thread. */
 void *known_texts_find(struct known_texts *k, uid_t uid, const char *text, size_t len);
-/* Keeps it, without memory not. Takes text, of malloc(), borrows what. Any thread. */
+/* Keeps text and a reference to what; drops both if there is no memory. Takes text (from
+ * malloc()), borrows what. Any thread. */
 void known_texts_add(struct known_texts *k, uid_t uid, char *text, size_t len,
                      void *what);
 

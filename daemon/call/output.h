@@ -1,4 +1,4 @@
-/* What a peer has yet to read: bytes, and the descriptors that go with some of them.
+/* Output of a connection: bytes that the peer has yet to read, and their descriptors.
  *
  * A descriptor belongs to the first byte of a reply. A send never reaches over such a
  * byte: sendmsg() attaches descriptors to the first byte it sends. */
@@ -13,7 +13,7 @@
 
 struct output { /* zero-initialised is empty */
     struct wire_buf bytes;
-    uint64_t sent; /* bytes ever */
+    uint64_t sent; /* bytes sent in all */
     struct {
         uint64_t at; /* position of the byte, counted as `sent` */
         int fd;
@@ -21,20 +21,20 @@ struct output { /* zero-initialised is empty */
     unsigned nfds;
 };
 
-void output_fini(struct output *o); /* closes what was not sent */
-/* The next byte that is appended gets this descriptor. Takes fd; -ENOBUFS when there are
- * OUTPUT_FDS_MAX already (then it is closed). */
+void output_fini(struct output *o); /* closes descriptors that were not sent */
+/* Attaches fd to the next byte that is appended. Takes fd. -ENOBUFS: there are
+ * OUTPUT_FDS_MAX already, and fd is closed. */
 int output_push_fd(struct output *o, int fd);
-/* Forgets (and closes) a descriptor whose byte was never appended. */
+/* Closes a descriptor whose byte was never appended. */
 void output_drop_loose_fd(struct output *o);
-/* True when a peer has so much to read that it gets nothing more for now. */
+/* Returns whether so much is unread that the peer gets nothing more for now. */
 bool output_is_full(const struct output *o, uint64_t high_water);
 
-/* What to send next: bytes, and a descriptor for the first of them or -1.
- * False: nothing. */
+/* Returns what to send next: bytes, and the descriptor of the first byte or -1. False:
+ * nothing to send. */
 bool output_next(const struct output *o, const char **ret_at, size_t *ret_len,
                  int *ret_fd);
-/* n > 0 of these bytes were sent, the descriptor with them. */
+/* Removes the first n > 0 bytes, which were sent with their descriptor. */
 void output_sent(struct output *o, size_t n);
 
 #endif

@@ -1,12 +1,12 @@
-/* See share.h. A share that gives something back wakes the first in line; that looks
- * again and, when it goes, wakes the next, which may find room too. Everything is decided
- * with the holder's lock; wakes come after it. */
+/* See share.h. A share that gives memory back wakes the first in line. The woken share
+ * checks again and, when it goes, wakes the next one, which may find room too. Decisions
+ * are made with the holder's lock held; wakes follow after unlock. */
 #include "daemon/call/share.h"
 
 #include <stdlib.h>
 #include <volt/time.h>
 
-#define PAGE UINT64_C(4096) /* less than that is not counted: calls of every day */
+#define PAGE UINT64_C(4096) /* smaller changes are not counted */
 
 struct holder *holder_new(uid_t uid, unsigned served)
 {
@@ -66,7 +66,7 @@ enum volt_poll share_enter_poll(struct volt_cx *cx, struct share *s)
     return VOLT_PENDING;
 }
 
-/* The next ones behind the gate come after those that queue already. */
+/* Gives the place behind the gate back: whoever comes through next queues at the end. */
 static void leave_gate(struct share *s)
 {
     if (s->gated)
@@ -111,7 +111,8 @@ static struct share *share_of(struct list_node *n)
     return n ? list_thing(n, struct share, node) : NULL;
 }
 
-/* The first in line, if it may go now: its waker, to be woken without the lock. */
+/* Returns whether the first in line may go now; *ret is its waker, to be woken without
+ * the lock. */
 static bool wake_first(struct holder *h, enum share_pool pool, uint64_t limit,
                        struct volt_waker *ret)
 {
@@ -150,7 +151,7 @@ static void give_pass_back(struct share *s)
     note_progress(s->of, SHARE_LONG);
 }
 
-/* What it holds is in this pool from now on. */
+/* Moves the held bytes to this pool. */
 static void move_to(struct share *s, enum share_pool pool)
 {
     s->of->line[s->pool].held -= s->held;
@@ -170,7 +171,7 @@ void share_hold(struct share *s, uint64_t bytes, uint64_t limit)
     vlock_lock(&h->lock);
     h->line[s->pool].held += now - before;
     s->held = now;
-    if (now < before || s->has_pass) /* whatever it does with its pass */
+    if (now < before || s->has_pass) /* also when it takes more with the pass */
         note_progress(h, s->pool);
     if (now == 0)
         s->pool = SHARE_SHORT;
@@ -191,7 +192,7 @@ bool share_has_room(struct share *s, enum share_pool pool, uint64_t limit)
     return yes;
 }
 
-/* Lock held. Out of the line it stands in; false: it stands in none. */
+/* Lock held. Leaves its line. False: it stood in none. */
 static bool leave_line(struct share *s)
 {
     if (!s->waits)
@@ -201,7 +202,7 @@ static bool leave_line(struct share *s)
     return true;
 }
 
-/* Lock held. It is in the line of the pool, at its end if it is new there. */
+/* Lock held. Joins the end of the pool's line unless it stands there already. */
 static void stand_in_line(struct volt_cx *cx, struct share *s, enum share_pool pool)
 {
     if (s->waits && s->waits_for == pool)

@@ -1,37 +1,37 @@
 /* A user's share of the daemon: of its memory, and of its time.
  *
- * Memory: what all connections of one user hold together, in three sums. An idle
- * connection counts for nothing: its buffers are at most SHARE_LITTLE.
+ * Memory that all connections of one user hold together, in three sums (an idle
+ * connection counts for nothing: its buffers are at most SHARE_LITTLE):
  *
- *   short  bytes of short calls and of their replies, until these are read; of streams
- *          that tell little at a time: a quarter of MaxBuffersPerUser=
- *   long   bytes of long calls, while they arrive too, of their replies, and of streams
- *          that tell much: the rest of it
- *   kept   bytes that streams keep while they wait for something, which may be for ever:
- *          MaxStreamMemoryPerUser=. What would be more is refused at once.
+ *   short  bytes of short calls and of their replies until these are read, and of streams
+ *          that send little at a time: a quarter of MaxBuffersPerUser=
+ *   long   bytes of long calls, also while they arrive, of their replies, and of streams
+ *          that send much: the rest of MaxBuffersPerUser=
+ *   kept   bytes that streams keep while they wait, possibly for ever:
+ *          MaxStreamMemoryPerUser=. More than that is refused at once.
  *
- * Below its part nobody notices. From it on the connections of this user stand in a line,
- * first come, first served. A stream stands there once for each reply, so that a short
- * call is never behind what many streams or large calls hold. In the line of the long
- * ones the first may go on although there is no room: it has the pass, one at a time, and
- * until it holds little again or has gone. Without it a few calls, none of them complete,
- * could hold all there is and wait for each other for ever.
+ * Below its part a sum limits nobody. Above it the connections of this user stand in a
+ * line, first come, first served. A stream joins the line once for each reply, so that a
+ * short call never waits behind what many streams or large calls hold. The first in the
+ * long line may go on even without room: it has the pass, one connection at a time, until
+ * it holds little again or has closed. Without the pass a few incomplete calls could hold
+ * all the memory and wait for each other for ever.
  *
- * Whatever stands in a line where nothing moves for SHARE_PATIENCE (nobody gives anything
- * back, and the connection with the pass does nothing) is refused with the name of the
- * limit: a client gets an answer and not silence.
+ * A connection is refused, with the name of the limit, when nothing moved in its line for
+ * SHARE_PATIENCE: no memory was given back, and the connection with the pass did nothing.
+ * The client gets an answer and not silence.
  *
- * Time: a connection does a turn (turn.h), and then others of its user do theirs. Only so
- * many of one user are served at a time: as many as there are workers, and one less while
- * several users are busy. Each lets whatever can run go first. The rest wait here, in
- * their order, and not in the queues of the scheduler, where a thousand busy clients of
- * one user would be before each step of another's call.
+ * Time: a connection does one turn (turn.h), then other connections of its user do
+ * theirs. At most as many connections of one user are served at a time as there are
+ * workers, and one less while several users are busy. Each turn lets runnable tasks go
+ * first. The others wait here, in order, and not in the scheduler's queues: there a
+ * thousand busy clients of one user would run before each step of another user's call.
  *
- * Those whose latest turn was used up come through a gate first, which as many can be
- * behind as there are workers: so a short call has at most so many of them before it,
- * however many streams tell. Connections that are reserved for admins have a queue
- * of their own, beside all this. A user alone with SHARE_CROWD connections or fewer
- * needs no queue: there are no more turns than that before another's first step. */
+ * A connection whose latest turn was used up comes through a gate first, which lets as
+ * many through as there are workers. So a short call has at most that many of them before
+ * it, however many streams send. Connections reserved for admins have a queue of their
+ * own. A user alone with SHARE_CROWD connections or fewer needs no queue: no more turns
+ * than that precede another user's first step. */
 #ifndef VOLTD_CALL_SHARE_H
 #define VOLTD_CALL_SHARE_H
 
@@ -43,7 +43,7 @@
 #include <sys/types.h>
 #include <volt/sync.h>
 
-#define SHARE_LITTLE   UINT64_C(32768)   /* as much as idle buffers keep */
+#define SHARE_LITTLE   UINT64_C(32768)   /* bytes: what idle buffers keep */
 #define SHARE_PATIENCE UINT64_C(5000000) /* us */
 #define SHARE_CROWD    16                /* connections */
 
@@ -51,47 +51,49 @@ enum share_pool { SHARE_SHORT = 0, SHARE_LONG, SHARE_POOLS };
 
 /* A user with connections. */
 struct holder {
-    struct list_node node; /* server's lock, with the next three */
-    uint64_t listed;       /* connections ... */
-    uint64_t connections;  /* ... but for the evicted ones */
+    struct list_node node; /* server's lock, with the next three members */
+    uint64_t listed;       /* all connections */
+    uint64_t connections;  /* without those that were evicted */
     uid_t uid;
 
     vlock lock; /* protects the next three */
     struct share_line {
         uint64_t held;
-        uint64_t moved_usec; /* something was given back while somebody stood here */
-        struct list waiters; /* of shares: the next one first */
+        uint64_t moved_usec; /* latest time at which memory was given back while a share
+                              * stood here */
+        struct list waiters; /* of shares, first in line first */
     } line[SHARE_POOLS];
-    struct share *pass; /* has that of the long ones; NULL: free */
+    struct share *pass; /* has the pass of the long line; NULL: free */
     uint64_t kept;
 
-    vat_u64 crowd; /* connections; for any thread, relaxed: a hint */
+    vat_u64 crowd; /* number of connections; any thread, relaxed: a hint */
 
     struct volt_sem served;   /* connections that may be served now */
-    struct volt_sem gate;     /* those that do much, on their way there and in it */
-    struct volt_sem reserved; /* instead of `served`: those for admins */
+    struct volt_sem gate;     /* connections whose latest turn was used up: in the queue
+                               * or served */
+    struct volt_sem reserved; /* in place of `served`, for admins */
     bool can_withhold;        /* there is more than one worker */
-    /* 1: one of them may not be, as others are busy. The one that leaves sets and clears
-     * it; any thread, relaxed: a hint how many it gives back */
+    /* 1: one unit of `served` is withheld because others are busy. share_leave() sets and
+     * clears it; any thread, relaxed: a hint for how many units to give back. */
     vat_u32 withheld;
 };
 
-/* served: so many connections at a time, at least 1. NULL: no memory. */
+/* served: connections at a time, at least 1. NULL: no memory. */
 struct holder *holder_new(uid_t uid, unsigned served);
 void holder_free(struct holder *h); /* NULL is allowed */
 
-/* A connection's part in it. Owner only, but for what the holder's lock protects;
- * zero-initialised: holds nothing, of nobody. Must not move while it waits. */
+/* A connection's part of its user's share. Owner only, except what the holder's lock
+ * protects. Zero-initialised: of nobody, holds nothing. Must not move while it waits. */
 struct share {
     struct holder *of;
     uint64_t held, kept;
-    enum share_pool pool; /* that `held` is in */
+    enum share_pool pool; /* of `held` */
     bool reserved;        /* waits in the queue for admins */
     bool heavy;           /* its latest turn was used up */
     bool gated;           /* came through the gate, or waits there */
     bool has_pass;
-    bool asked; /* for room since its owner has cleared it: it goes on to stand in line */
-    bool waits; /* stands in the line of: */
+    bool asked; /* asked for room since the owner cleared this: stands in line again */
+    bool waits; /* in the line `waits_for` */
     enum share_pool waits_for;
     uint64_t waits_since;
     struct volt_waker waker;
@@ -100,34 +102,35 @@ struct share {
         SHARE_OUTSIDE = 0,
         SHARE_AT_GATE,
         SHARE_QUEUES,
-        SHARE_ENTERS, /* is to be served, after the others that can run now */
+        SHARE_ENTERS, /* gets served after the tasks that can run now */
     } at;
-    struct volt_sem_acquire place; /* in the queue */
+    struct volt_sem_acquire place; /* in the queue or at the gate */
 };
 
-/* READY: it may be served, until share_leave() in the same poll of its task.
- * others_busy: not only this user has been served just now. */
+/* READY: may be served until share_leave(), in the same poll of its task. others_busy:
+ * connections of other users were served just now, too. */
 enum volt_poll share_enter_poll(struct volt_cx *cx, struct share *s);
 void share_leave(struct share *s, bool others_busy);
 
-/* Now it holds so many bytes; limit: MaxBuffersPerUser=. */
+/* Sets the bytes that the connection holds. limit: MaxBuffersPerUser=. */
 void share_hold(struct share *s, uint64_t bytes, uint64_t limit);
-/* May it hold more in this pool, without standing in line? */
+/* Returns whether it may hold more in this pool without standing in line. */
 bool share_has_room(struct share *s, enum share_pool pool, uint64_t limit);
-/* READY: it may, with the pass if need be; what it holds is in this pool from now on. */
+/* READY: it may hold more, by the pass if there is no room; its bytes move to this pool.
+ * PENDING: it stands in line. */
 enum volt_poll share_room_poll(struct volt_cx *cx, struct share *s, enum share_pool pool,
                                uint64_t limit);
 /* Leaves the line. */
 void share_wait_no_more(struct share *s, uint64_t limit);
-/* When what waits is to be refused, on the volt_now_usec() clock; UINT64_MAX: it does not
- * wait. */
+/* Returns when the waiting connection is to be refused, on the clock of volt_now_usec();
+ * UINT64_MAX: it does not wait. */
 uint64_t share_patience(struct share *s);
 
-/* Keeps so many bytes more, or gives all back. False: there would be more than limit. */
+/* Adds kept bytes. False: the user would keep more than limit. */
 bool share_keep(struct share *s, uint64_t bytes, uint64_t limit);
 void share_keep_none(struct share *s);
 
-/* Holds nothing any more. */
+/* Leaves queue and line, and gives everything back. */
 void share_fini(struct share *s, uint64_t limit);
 
 #endif

@@ -14,7 +14,8 @@
 
 #include "daemon/job/spec.h"
 
-/* Free again when both have given it up: the connection and the task. */
+/* A place, used by the connection and the reading task; free when both have released
+ * it. */
 struct place {
     unsigned uses; /* 0: free */
     uid_t uid;
@@ -22,7 +23,7 @@ struct place {
 
 struct stdin_files {
     pthread_mutex_t lock; /* guards the rest */
-    uint64_t used;        /* places, as bits: mostly none */
+    uint64_t used;        /* a bit per used place */
     struct place place[STDIN_FILES];
 };
 _Static_assert(STDIN_FILES == 64, "a bit for each");
@@ -85,7 +86,7 @@ struct reading {
     unsigned place;
     int fd; /* -1: closed */
     size_t max;
-    struct job_input *input; /* NULL: for this reason: */
+    struct job_input *input; /* NULL: see reason */
     char reason[160];        /* "": no memory */
 };
 
@@ -115,7 +116,7 @@ static const char *type_of(mode_t mode)
     }
 }
 
-/* Whether it can be read at all; otherwise the reason is there. */
+/* Returns whether the file can be read at all; otherwise sets the reason. */
 static bool is_readable(struct reading *r)
 {
     struct stat st;
@@ -135,7 +136,7 @@ static bool is_readable(struct reading *r)
     return false;
 }
 
-/* One more than n bytes of room. False: no memory. */
+/* Makes room for n + 1 bytes. False: no memory. */
 static bool grow(struct reading *r, size_t n)
 {
     struct job_input *more = realloc(r->input, sizeof(*more) + n + 1);
@@ -146,7 +147,7 @@ static bool grow(struct reading *r, size_t n)
     return true;
 }
 
-/* From its offset on, to its end: as much as the file has, not as it says that it has. */
+/* Reads from the file's offset to its end, whatever size fstat() says. */
 static bool read_all(struct reading *r)
 {
     const off_t from = lseek(r->fd, 0, SEEK_CUR);
@@ -220,14 +221,14 @@ void stdin_file_read(struct stdin_file *x, struct volt_runtime *rt, int fd, size
 
     if (!r) {
         (void)close(fd);
-        return; /* stdin_file_poll() sees that */
+        return; /* stdin_file_poll() then reports no memory */
     }
     add_use(x->of, x->place, 1);
     r->of = x->of;
     r->place = x->place;
     r->fd = fd;
     r->max = max;
-    (void)volt_task_spawn_blocking(r, &x->reading); /* refused, it is dropped */
+    (void)volt_task_spawn_blocking(r, &x->reading); /* a refused task is dropped */
 }
 
 enum volt_poll stdin_file_poll(struct volt_cx *cx, struct stdin_file *x,

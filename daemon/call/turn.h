@@ -1,24 +1,24 @@
 /* A turn: what one poll of a connection may do on its worker before other tasks run.
  *
- * Calls that look at many jobs, take many ids or specs, or tell much do so in portions
- * that fit into a turn, and so do reading, and answering calls that came together. What
- * was done is counted here, in three sums:
+ * Calls that read many jobs, take many ids or specs, or send much do so in portions that
+ * fit into a turn; so do receiving, and answering calls that arrived together. Three sums
+ * count what was done:
  *
- *   entries  jobs looked at, ids taken, calls begun; values of JSON count a quarter
+ *   entries  jobs looked at, ids taken, calls begun; a JSON value counts a quarter
  *   bytes    received, taken from a file, unpacked, or put into a reply
  *   facts    appended to the store
  *
- * When one of them is used up the task wakes itself, leaves its place among the
- * connections of its user (share.h), and goes on behind the others. A single thing that
- * is larger than what is left of a turn (a spec, a line of a list, a piece of output) is
- * done all the same: a turn is exceeded by at most one of them.
+ * When a sum is used up the task wakes itself, leaves its place among the connections of
+ * its user (share.h), and goes on behind the others. A single item that is larger than
+ * the rest of a turn (a spec, a line of a list, a piece of output) is done all the same:
+ * a turn is exceeded by at most one item.
  *
- * What cannot be divided is done on a thread that is no worker (volt_block_in_place()):
+ * Work that cannot be divided runs on a thread that is no worker (volt_block_in_place()):
  *
- *   a message that is long and is no list of ids or specs: its parsing and the beginning
- *   of its call; a Read that has more than a turn in one answer, or whose bytes are not
- *   in memory; a reload                                           the turn ends there
- *   sorting ids, a page of the store, opening an output           it goes on */
+ *   parsing a long message without a list of ids or specs, and     the turn ends there
+ *   the beginning of its call; a Read of more than a turn in one
+ *   answer, or of bytes that are not in memory; a reload
+ *   sorting ids, a page of the store, opening an output            the turn goes on */
 #ifndef VOLTD_CALL_TURN_H
 #define VOLTD_CALL_TURN_H
 
@@ -30,14 +30,14 @@
 #define TURN_ENTRIES 500
 #define TURN_BYTES   65536
 #define TURN_FACTS   64
-#define TURN_TOKENS  4 /* of JSON, that count as one entry */
+#define TURN_TOKENS  4 /* JSON values that count as one entry */
 
-struct turn { /* zero-initialised: at its beginning */
+struct turn { /* zero-initialised: a turn that begins */
     size_t entries, bytes, facts;
-    bool aside; /* what follows is not done by a worker */
+    bool aside; /* the rest runs on a thread that is no worker */
 };
 
-/* Of all turns; any thread. Each is a number by itself: relaxed. */
+/* Sums and maxima over all turns; any thread. Independent numbers: relaxed. */
 struct turn_counts {
     vat_u64 divided; /* turns that ended with more to do */
     vat_u64 aside;   /* calls begun on a thread that is no worker */
@@ -66,7 +66,7 @@ static inline void turn_did(struct turn *t, size_t entries, size_t bytes)
     t->entries += entries;
     t->bytes += bytes;
 }
-/* Enters it into the counts. */
+/* Adds the turn to the counts. */
 void turn_end(const struct turn *t, struct turn_counts *counts);
 
 #endif

@@ -1,34 +1,34 @@
 /* The task of one connection.
  *
- * One poll: take note of the server's phase, wait for its turn among those of its user
- * (share.h) unless it has to end, then go round reading, answering and writing
- * until nothing moves, then see to the deadlines. Every leaf that could move something
- * has been polled by then, so each of them wakes the task.
+ * One poll: check the server's phase, wait for a place among the connections of the user
+ * (share.h) unless the connection has to end, then read, answer and write in rounds until
+ * nothing moves, then check the deadlines. By then every leaf that could move something
+ * has been polled and so wakes the task.
  *
- *   read      unless a call is in hand or the peer owes us reading, and READ_AHEAD bytes
- *             are waiting already
- *   answer    session_step(): everything whole that was received, before anything is
- *             written: pipelined calls cost one write
- *   write     what the session has put out, descriptors with the byte they belong to
+ *   read      unless a call is in progress or the peer has to read first, and READ_AHEAD
+ *             bytes are waiting already
+ *   answer    session_step(): all whole messages, before anything is written: pipelined
+ *             calls cost one write
+ *   write     the session's output, descriptors with the byte they belong to
  *
- * It does no more than a turn has room for (turn.h); then it wakes itself, and others are
- * served first.
+ * A poll does at most one turn (turn.h); then the task wakes itself, and others run
+ * first.
  *
- * While its user holds more than the share (share.h) it begins no call and reads no
- * further than a short one, and a stream makes no further reply, until there is room.
- * What waits for that in vain is refused.
+ * While the user holds more than its share (share.h), the connection begins no call,
+ * reads at most a short message and appends no reply to a stream. A connection that waits
+ * for room longer than share_patience() is refused.
  *
  * Deadlines: a message must be whole frame_timeout after its first byte, a peer with
- * something to read must read within drain_timeout, and one that does nothing at all goes
- * after idle_timeout. One timer serves all three: it is set to the earliest and, when it
- * rings, compared with how things are then; progress does not touch it. Time in which
- * voltd does not do its part is not the peer's: what is in the socket is read before the
- * time is up, which begins anew after a stop of voltd and behind the line for room.
+ * output to read must read within drain_timeout, and an idle peer is closed after
+ * idle_timeout. One timer serves all three: it is set to the earliest and, when it fires,
+ * compared with the current state; progress does not touch it. The peer does not pay for
+ * delays of voltd: the socket is read before a deadline counts, and the time starts anew
+ * after voltd was stopped, and after waiting for room.
  *
- * After the end of input the calls that came are still answered (a client may shut its
- * writing side down), but when the peer has closed altogether, the call in hand is given
- * up. One that takes many turns keeps the end of input from being read: where it changes
- * nothing, the peer is looked at between its turns. */
+ * After the end of input the calls that arrived are still answered (a client may shut
+ * down its writing side). When the peer has closed both sides, the current call is
+ * dropped. A call of many turns delays reading the end of input: if it only reads
+ * (METHOD_READS), the peer is checked between its turns. */
 #include "daemon/server/connection.h"
 
 #include <errno.h>
@@ -39,8 +39,8 @@
 
 #define READ_AHEAD  65536
 #define SHARED_USEC UINT64_C(1000000)
-#define TOO_LATE    UINT64_C(1000000) /* us: for a timer */
-#define LOOK_AGAIN  UINT64_C(10000)   /* us: until readiness has been told */
+#define TOO_LATE    UINT64_C(1000000) /* us: this late, voltd itself was stopped */
+#define LOOK_AGAIN  UINT64_C(10000)   /* us: until readiness is reported */
 
 static struct turn *turn_of(struct connection *c)
 {
@@ -61,7 +61,7 @@ static bool wants_read(const struct connection *c, enum session_state doing)
     return doing == SESSION_WANTS_INPUT || frame_pending(&c->session.in) < READ_AHEAD;
 }
 
-/* The descriptor of a message; -1: none has come. */
+/* Returns the descriptor that came with a message, or -1. */
 static int fd_of(struct msghdr *msg)
 {
     int fd = -1;
@@ -72,7 +72,7 @@ static int fd_of(struct msghdr *msg)
     return fd;
 }
 
-/* Reads, and takes a descriptor if there is a place for one. As volt_io_read_poll(). */
+/* Reads, and takes a descriptor if a place is free. Returns like volt_io_read_poll(). */
 static enum volt_poll receive_poll(struct volt_cx *cx, struct connection *c, char *at,
                                    size_t room, ssize_t *ret, bool *ret_stdin)
 {
@@ -104,7 +104,7 @@ static enum volt_poll receive_poll(struct volt_cx *cx, struct connection *c, cha
     return r;
 }
 
-/* 1: read something, 0: nothing to read, negative: the connection is dead. */
+/* Returns 1: read something, 0: nothing to read, negative: the connection is dead. */
 static int read_some(struct volt_cx *cx, struct connection *c)
 {
     size_t room;
@@ -136,7 +136,7 @@ static int read_some(struct volt_cx *cx, struct connection *c)
     return moved;
 }
 
-/* Sends one piece. Returns as read_some(). */
+/* Sends one piece. Returns like read_some(). */
 static int write_some(struct volt_cx *cx, struct connection *c)
 {
     union {
@@ -175,7 +175,7 @@ static int write_some(struct volt_cx *cx, struct connection *c)
     return 1;
 }
 
-/* Has the peer closed both directions? Without memory to ask, it is taken for gone:
+/* Returns whether the peer has closed both directions. True also without memory to ask:
  * nothing would make the task ask again before the next heartbeat. */
 static bool peer_has_closed(const struct connection *c)
 {
@@ -185,7 +185,7 @@ static bool peer_has_closed(const struct connection *c)
     return n < 0 || (n > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL)));
 }
 
-/* Likewise; otherwise waits for that. */
+/* Like peer_has_closed(), and wakes the task when it changes. */
 static bool peer_is_gone(struct volt_cx *cx, struct connection *c)
 {
     while (volt_io_readable_poll(cx, &c->io) == VOLT_READY) {
@@ -196,7 +196,8 @@ static bool peer_is_gone(struct volt_cx *cx, struct connection *c)
     return false;
 }
 
-/* The call in hand goes on in another turn, and nobody is there to be answered. */
+/* Returns whether the current call needs another turn, only reads, and has no peer
+ * left. */
 static bool is_in_vain(const struct connection *c)
 {
     const struct method *m = c->session.call.method;
@@ -212,8 +213,8 @@ static uint64_t later(uint64_t since, uint64_t duration)
     return duration > UINT64_MAX - since ? UINT64_MAX : since + duration;
 }
 
-/* What the peer has to do, since when and how long it may take; NULL: nothing, or not
- * before others of its user have given something back. */
+/* Returns since when the peer owes its next step, and the time it has. NULL: it owes
+ * nothing, or waits for memory of its user's other connections. */
 static uint64_t *peer_has_time(struct connection *c, uint64_t *ret_limit)
 {
     const struct config *config = &c->session.config;
@@ -228,7 +229,7 @@ static uint64_t *peer_has_time(struct connection *c, uint64_t *ret_limit)
     return partial(c) ? &c->frame_since : &c->quiet_since;
 }
 
-/* Has the peer done it, and nobody has looked yet? */
+/* Returns whether the peer did its step and the task has not noticed yet. */
 static bool peer_has_moved(const struct connection *c)
 {
     struct pollfd p = {.fd = c->fd, .events = POLLIN};
@@ -238,9 +239,9 @@ static bool peer_has_moved(const struct connection *c)
     return poll(&p, 1, 0) > 0 && (p.revents & p.events);
 }
 
-/* When the connection ends unless something moves; UINT64_MAX: never. A voltd that comes
- * as late as this was stopped, or had no CPU: the peer had to wait for it, and has all of
- * its time anew. */
+/* Returns when the connection ends unless something moves; UINT64_MAX: never. A check
+ * that comes TOO_LATE means that voltd was stopped or had no CPU: the peer's time starts
+ * anew. */
 static uint64_t end_of_patience(struct connection *c, uint64_t now)
 {
     uint64_t limit, *since = peer_has_time(c, &limit);
@@ -257,7 +258,7 @@ static uint64_t end_of_patience(struct connection *c, uint64_t now)
     return peer_has_moved(c) ? now + LOOK_AGAIN : end;
 }
 
-/* False when the time is up. */
+/* Sets the timer. False: the time is up. */
 static bool keep_time(struct volt_cx *cx, struct connection *c)
 {
     uint64_t now = volt_now_usec();
@@ -268,9 +269,9 @@ static bool keep_time(struct volt_cx *cx, struct connection *c)
         return false;
     for (;;) {
         if (due == UINT64_MAX)
-            return true; /* a timer that is still set rings for nothing, once */
+            return true; /* a timer still set fires once for nothing */
         if (room != UINT64_MAX && room <= volt_now_usec()) {
-            volt_cx_wake(cx); /* serve() sees to it */
+            volt_cx_wake(cx); /* serve() refuses it */
             return true;
         }
         if (c->armed && c->timer.deadline_usec > due) {
@@ -285,7 +286,7 @@ static bool keep_time(struct volt_cx *cx, struct connection *c)
         volt_sleep_fini(&c->timer);
         c->armed = false;
         if (end <= volt_now_usec()) {
-            volt_cx_wake(cx); /* serve() looks at the peer before */
+            volt_cx_wake(cx); /* serve() reads from the peer first */
             return true;
         }
     }
@@ -298,7 +299,7 @@ static struct connection *connection_of(struct session *s)
     return (struct connection *)((char *)s - offsetof(struct connection, session));
 }
 
-/* Takes a new configuration up. */
+/* Copies a new configuration. */
 static void between_calls(struct session *s)
 {
     struct connection *c = connection_of(s);
@@ -312,7 +313,7 @@ static void between_calls(struct session *s)
     session_configure(s, &config);
 }
 
-/* False: end now. */
+/* Checks the server's phase. False: end now. */
 static bool look_at_server(struct volt_cx *cx, struct connection *c)
 {
     struct session *s = &c->session;
@@ -335,7 +336,7 @@ static uint64_t limit_of(const struct connection *c)
     return c->session.config.max_buffers_per_user;
 }
 
-/* May it read on? A short call comes in without being asked. */
+/* Returns whether it may read on. A short message needs no room. */
 static bool has_room(struct volt_cx *cx, struct connection *c)
 {
     const bool waited = c->share.waits;
@@ -349,7 +350,7 @@ static bool has_room(struct volt_cx *cx, struct connection *c)
     return true;
 }
 
-/* Answers what can be answered. */
+/* Answers calls, and starts the peer's deadlines anew where something happened. */
 static enum session_state step(struct volt_cx *cx, struct connection *c)
 {
     struct session *s = &c->session;
@@ -361,7 +362,7 @@ static enum session_state step(struct volt_cx *cx, struct connection *c)
     doing = session_step(cx, s);
     call_count(&c->session.call);
 
-    /* Whatever was done, the peer's time to do the next thing begins now. */
+    /* After progress the peer's time for its next step begins. */
     if (s->messages != messages || s->call.method != in_hand)
         c->quiet_since = c->frame_since = volt_now_usec();
     if (nothing_to_send && wire_buf_len(&s->out.bytes) > 0)
@@ -369,14 +370,14 @@ static enum session_state step(struct volt_cx *cx, struct connection *c)
     return doing;
 }
 
-/* Nothing is left to do for this peer. */
+/* Returns whether nothing is left to do for this peer. */
 static bool finished(const struct connection *c, enum session_state doing)
 {
     return wire_buf_len(&c->session.out.bytes) == 0 && !c->session.call.method &&
            (doing == SESSION_CLOSING || (c->eof && doing == SESSION_WANTS_INPUT));
 }
 
-/* What has waited for room in vain is told so. */
+/* Refuses a connection that has waited too long for room. */
 static void end_waiting(struct connection *c)
 {
     const uint64_t room = share_patience(&c->share);
@@ -388,8 +389,7 @@ static void end_waiting(struct connection *c)
     c->output_since = volt_now_usec();
 }
 
-/* The last words of a connection that goes for another one. They go if the peer can take
- * them at once. */
+/* Sends the reason to a connection that is evicted, if the peer can take it at once. */
 static void say_evicted(struct volt_cx *cx, struct connection *c)
 {
     struct session *s = &c->session;
@@ -433,7 +433,7 @@ static enum volt_poll go_round(struct volt_cx *cx, struct connection *c)
     return VOLT_PENDING;
 }
 
-/* For another one, or with the server: that waits in no line. */
+/* Returns whether the connection is evicted or ends with the server: it joins no line. */
 static bool has_to_go(struct volt_cx *cx, struct connection *c)
 {
     if (!look_at_server(cx, c))
@@ -460,7 +460,7 @@ static enum volt_poll serve(struct volt_cx *cx, struct connection *c)
     return keep_time(cx, c) ? VOLT_PENDING : VOLT_READY;
 }
 
-/* Have several users been busy just now? */
+/* Returns whether several users were served within SHARED_USEC. */
 static bool is_shared(struct server *s, const struct holder *me)
 {
     uint64_t last = vat_u64_load(&s->served, VAT_RLX), this = (uint64_t)me->uid + 1;
@@ -526,7 +526,7 @@ static pid_t pid_of_peer(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.pid : 0;
 }
 
-/* The peer has an answer, whatever it asks. */
+/* Sends the limit as the answer to whatever the peer asks. */
 static void refuse(struct server *s, int fd, enum server_limit limit)
 {
     struct wire_buf text = {0};
@@ -567,12 +567,12 @@ int connection_spawn(struct server *s, const struct interface *const *interfaces
         (void)close(fd);
         return r;
     }
-    volt_notified_init(&c->changed, &s->changed); /* before the phase is looked at */
+    volt_notified_init(&c->changed, &s->changed); /* before the phase is read */
     c->phase = server_look(s, &c->generation, &config);
     session_init(&c->session, s->service, interfaces, peer, &config);
     c->session.call.caller.peer_pid = pid_of_peer(fd);
     c->session.call.caller.share = &c->share;
     c->session.between_calls = between_calls;
     c->quiet_since = volt_now_usec();
-    return volt_task_spawn(c, NULL); /* refused, it is dropped all the same */
+    return volt_task_spawn(c, NULL); /* a refused task is dropped all the same */
 }

@@ -1,11 +1,10 @@
 /* From a message to its method.
  *
  * The header has `method`, `parameters` and at most one of the flags `oneway`, `more`,
- * `upgrade`. A key with a dot is somebody's extension and ignored; any other key, a flag
- * that is not a boolean, or two flags make it something else than a call: the session
- * closes. A call that is one, but cannot be served, is answered with the errors of
- * org.varlink.service. What the caller may not do, by auth/methods.def, is
- * answered with PermissionDenied, before its parameters are read. */
+ * `upgrade`. A key with a dot is an extension and ignored. Any other key, a flag that is
+ * not a boolean, or two flags: not a call, and the session closes. A call that cannot be
+ * served is answered with an error of org.varlink.service. A call that auth/methods.def
+ * forbids the caller gets PermissionDenied, before its parameters are read. */
 #include "daemon/auth/auth.h"
 #include "daemon/server/session.h"
 
@@ -86,7 +85,7 @@ static json_t *named(const char *key, const char *value)
     return json_pack("{s:s}", key, value);
 }
 
-/* The call is answered: who it is may not do this. */
+/* Answers that the caller may not do this. */
 static void refuse(struct call *c, enum auth_operation operation)
 {
     char reason[AUTH_REFUSAL_BYTES];
@@ -95,7 +94,7 @@ static void refuse(struct call *c, enum auth_operation operation)
     (void)call_error(c, "org.varlink.service.PermissionDenied", named("reason", reason));
 }
 
-/* The method of the call, or NULL after an error. */
+/* Returns the method of the call, or NULL after an error. */
 static const struct method *look_up(struct call *c, const struct header *h)
 {
     if (!auth_has(&c->caller.peer, AUTH_INTROSPECT)) {
@@ -134,7 +133,7 @@ static const struct method *look_up(struct call *c, const struct header *h)
     return NULL;
 }
 
-/* Begins the call. 0, or -1 without memory. */
+/* Begins the call. 0; -1: no memory. */
 static int begin(struct call *c, const struct header *h)
 {
     const struct method *m;

@@ -1,13 +1,11 @@
 /* Listeners, the list of connections, and the phases of an orderly end: see server.h.
  *
- * A listener's task accepts until there is nobody left. When descriptors or memory run
- * out (EMFILE), the waiting client stays in the kernel's queue and the task tries again
- * BACKOFF_USEC later: readiness would come back at once and spin. Connections never take
- * the last DESCRIPTORS_RESERVE descriptors: starting jobs, the store and admins need
- * some.
+ * A listener's task accepts until no client waits. When descriptors or memory run out
+ * (EMFILE), the client stays in the kernel's queue and the task tries again BACKOFF_USEC
+ * later: waiting for readiness would return at once and spin. Connections never take the
+ * last DESCRIPTORS_RESERVE descriptors: starting jobs, the store and admins need some.
  *
- * A connection that is refused gets a message that says why: its first call has an
- * answer. */
+ * A refused connection gets a message with the reason, which answers its first call. */
 #include "daemon/auth/auth.h"
 #include "daemon/server/connection.h"
 #include "wire/writer.h"
@@ -24,7 +22,7 @@
 
 #define BACKOFF_USEC     UINT64_C(100000)
 #define ACCEPTS_PER_POLL 8
-#define EVICTED_MAX      64 /* at a time: until their tasks have ended */
+#define EVICTED_MAX      64 /* at a time, until their tasks have ended */
 
 #define DESCRIPTORS_RESERVE 128
 
@@ -50,7 +48,7 @@ static struct holder *find_holder(const struct server *s, uid_t uid)
     return n ? holder_of(n) : NULL;
 }
 
-/* Lock held. The user with the most connections. */
+/* Lock held. Returns the user with the most connections. */
 static struct holder *biggest(const struct server *s)
 {
     struct holder *most = NULL;
@@ -68,12 +66,12 @@ static void count_connections(struct holder *h, int by)
     vat_u64_store(&h->crowd, h->connections, VAT_RLX);
 }
 
-/* Lock held. Makes room for one of h. The connection that goes, or NULL: nobody has much
- * more than h. */
+/* Lock held. Evicts a connection to make room for one of h. Returns it; NULL: no user has
+ * at least two more than h. */
 static struct connection *evict_for(struct server *s, const struct holder *h)
 {
     struct holder *most = biggest(s);
-    struct connection *c = connection_of(s->connections.first); /* the newest */
+    struct connection *c = connection_of(s->connections.first); /* newest first */
 
     if (s->evicted >= EVICTED_MAX || !most ||
         most->connections < (h ? h->connections : 0) + 2)
@@ -90,7 +88,8 @@ static struct connection *evict_for(struct server *s, const struct holder *h)
     return c;
 }
 
-/* Lock held. What keeps c from being listed; *ret_evicted is one that goes instead. */
+/* Lock held. Returns the limit that keeps c from being listed; *ret_evicted is the
+ * connection that makes room. */
 static enum server_limit find_limit(struct server *s, const struct connection *c,
                                     const struct holder *h,
                                     struct connection **ret_evicted)
@@ -129,7 +128,8 @@ int server_enlist(struct server *s, struct connection *c, uid_t uid,
 
     vlock_lock(&s->lock);
     h = find_holder(s, uid);
-    if (!h) { /* the first of this user; made without the lock, another may be sooner */
+    if (!h) { /* the user's first; made without the lock, so another thread may add one
+               * first */
         vlock_unlock(&s->lock);
         fresh = holder_new(uid, volt_runtime_workers(s->service->rt));
         if (!fresh)
@@ -173,7 +173,7 @@ void server_can_wake(struct volt_cx *cx, struct connection *c)
     vlock_unlock(&c->server->lock);
 }
 
-/* Lock held. Returns what is to be freed: a user without any connection. */
+/* Lock held. Returns the holder to free if it has no connection left. */
 static struct holder *leave(struct server *s, struct holder *h)
 {
     if (--h->listed > 0)
@@ -269,7 +269,7 @@ void server_reload(struct server *s, const struct config *config)
     vlock_unlock(&s->lock);
 }
 
-/* Phases only go forward. */
+/* Sets the phase, which only goes forward. */
 static void enter(struct server *s, enum server_phase phase)
 {
     vlock_lock(&s->lock);
@@ -331,7 +331,7 @@ struct listener {
     bool backing_off;
 };
 
-/* The peer of a connection; -EPERM: its uid has no name in this user namespace. */
+/* Reads the peer of a connection. -EPERM: its uid has no name in this user namespace. */
 static int read_peer(const struct listener *l, int fd, struct asker *ret)
 {
     const struct service *service = l->server->service;
@@ -356,12 +356,13 @@ static void welcome(struct listener *l, int fd)
         (void)close(fd);
         return;
     }
-    /* Without memory the client just sees the connection close. */
+    /* Without memory the client only sees the connection close. */
     (void)connection_spawn(l->server, l->interfaces, fd, &peer,
                            l->control && peer.standing >= AUTH_ADMIN);
 }
 
-/* Errors of a single client that is gone again, by accept(2). */
+/* Returns whether the error, by accept(2), concerns only a client that has
+ * disconnected. */
 static bool is_passing(int error)
 {
     return error == -ECONNABORTED || error == -EPROTO || error == -EPERM ||
@@ -422,7 +423,7 @@ static const struct volt_task_type listener_type = {
     .drop = listener_drop,
 };
 
-/* Takes the descriptor in every case. */
+/* Starts a listener's task. Takes the descriptor in every case. */
 static int listen_on(struct server *s, const struct server_listener *on)
 {
     struct listener *l = volt_task_new(s->service->rt, &listener_type);
@@ -448,7 +449,7 @@ static int listen_on(struct server *s, const struct server_listener *on)
 
 /* --- life --------------------------------------------------------------------------- */
 
-/* The uid that stands for all users without a name in this user namespace. */
+/* Returns the uid that stands for users without a name in this user namespace. */
 static uid_t read_overflow_uid(void)
 {
     FILE *f = fopen("/proc/sys/kernel/overflowuid", "re");
@@ -462,7 +463,7 @@ static uid_t read_overflow_uid(void)
     return (uid_t)uid;
 }
 
-/* The first descriptor that connections do not get. */
+/* Returns the first descriptor number that connections may not have. */
 static int read_descriptors(void)
 {
     struct rlimit limit;

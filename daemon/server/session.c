@@ -12,10 +12,10 @@
 #define LARGE_METHOD "org.voltd.jobs.SubmitBatch"
 #define LARGE_LIST   "specs"
 #define USUAL_LIST   "ids"
-#define HOLDER       "spec" /* of Submit */
+#define HOLDER       "spec" /* member of Submit */
 #define ENVIRONMENT  "env"
 #define LIMITS       "limits"
-#define TOKEN_COST   100 /* bytes of heap for a value, with its place in another */
+#define TOKEN_COST   100 /* heap bytes per JSON value, with its place in its container */
 
 enum { OF_ENV, OF_LIMITS }; /* struct scan.objects */
 
@@ -77,7 +77,8 @@ void session_got_stdin(struct session *s)
     s->stdin_end = frame_pending(&s->in);
 }
 
-/* Did a descriptor come with the message of so many bytes that is taken now? */
+/* Returns whether a descriptor came with the message of so many bytes that is taken
+ * now. */
 static bool take_stdin(struct session *s, size_t bytes)
 {
     bool mine = s->stdin_file.of && s->stdin_end <= bytes;
@@ -87,7 +88,7 @@ static bool take_stdin(struct session *s, size_t bytes)
     return mine;
 }
 
-/* A message that is beyond the limits: say so, unless it wants no answer, and close. */
+/* Refuses a message above a limit: answers the limit, unless oneway, and closes. */
 static void refuse(struct session *s, const char *what, unsigned long long limit)
 {
     char reason[128];
@@ -123,7 +124,7 @@ static void refuse_scan(struct session *s, enum scan_result why)
     }
 }
 
-/* Is the list of the message that has come left for call_list_next()? */
+/* Returns whether the list of the message is left for call_list_next(). */
 static bool holds_list(const struct scan *scan)
 {
     return scan->list_end > 0 &&
@@ -144,14 +145,14 @@ static void parse(void *arg)
     p->r = wire_parse_pieces(p->pieces, p->budget, &p->message, NULL);
 }
 
-/* What of the message is known: references. */
+/* Parts of a message whose text is known: references. */
 struct known {
     struct job_env *env;
     json_t *limits;
 };
 
-/* Parts of a message that are not parsed, in their order: a list, whose entries are
- * parsed later, or the members of objects that are known. */
+/* Parts of a message that are not parsed, in order: a list, whose entries are parsed
+ * later, or members of objects that are known. */
 struct cuts {
     struct scan_object cut[SCAN_OBJECTS];
     size_t n;
@@ -189,7 +190,7 @@ static uint64_t tokens_cut(const struct cuts *c)
 
 _Static_assert(WIRE_PIECES == SCAN_OBJECTS + 1, "between two cuts is a piece");
 
-/* The text between them. */
+/* Sets pieces to the text between the cuts. */
 static void cut_out(const struct cuts *c, const char *text, size_t len,
                     struct wire_piece pieces[WIRE_PIECES])
 {
@@ -202,7 +203,7 @@ static void cut_out(const struct cuts *c, const char *text, size_t len,
     pieces[c->n] = (struct wire_piece){text + at, len - at};
 }
 
-/* Entries of a turn that the message counts as; its list, if that is left out, not. */
+/* Returns the turn's entries that the message costs; a list left out costs nothing. */
 static size_t message_cost(const struct scan *scan)
 {
     uint64_t values = scan->tokens - (holds_list(scan) ? scan->list_tokens : 0);
@@ -235,15 +236,16 @@ static int parse_message(struct volt_cx *cx, struct session *s, const char *text
     return p.r;
 }
 
-/* Is there so much of the turn left that the message can be taken? Nothing is too long
- * for one that has just begun. */
+/* Returns whether the turn has room for the message. Any message fits a turn that has
+ * just begun. */
 static bool fits_turn(const struct session *s)
 {
     return s->turn.entries == 0 ||
            message_cost(&s->in.scan) <= turn_entries_left(&s->turn);
 }
 
-/* A part of a message that has come whole, if it is known: a reference. */
+/* Returns a reference to a part of a whole message if its text is known, otherwise
+ * NULL. */
 static void *find_part(const struct session *s, struct known_texts *texts,
                        const struct scan_object *part, const char *text)
 {
@@ -263,8 +265,8 @@ static char *copy_part(const struct scan_object *part, const char *text)
     return copy;
 }
 
-/* Takes limits, which the message has again, in the place of an empty object; otherwise
- * they are kept for the next message. 0; -ENOMEM, and the message is gone. */
+/* Puts known limits back into the message, in place of the empty object, and takes them;
+ * keeps unknown ones for the next message. 0; -ENOMEM: message was freed. */
 static int keep_limits(struct session *s, const char *text, json_t *limits,
                        json_t *message)
 {
@@ -286,7 +288,7 @@ static int keep_limits(struct session *s, const char *text, json_t *limits,
     return 0;
 }
 
-/* What call_env() and call_learn_env() need. Takes env. */
+/* Keeps env, or its text, for call_env() and call_learn_env(). Takes env. */
 static void keep_env(struct session *s, const char *text, struct job_env *env)
 {
     const struct scan_object *part = &s->in.scan.objects[OF_ENV];
@@ -302,7 +304,7 @@ static void keep_env(struct session *s, const char *text, struct job_env *env)
         c->env_text = copy_part(part, text);
 }
 
-/* One whole message: parses it and begins its call. */
+/* Parses a whole message and begins its call. */
 static void take_message(struct volt_cx *cx, struct session *s, const char *text,
                          size_t len)
 {
