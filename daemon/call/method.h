@@ -127,11 +127,11 @@ enum volt_poll call_stdin_poll(struct volt_cx *cx, struct call *call,
  * as one. */
 size_t call_list_size(const struct call *call);
 /* Takes the next entry:
- * - 1: *ret is a new reference
- * - 0: no more entries
- * - -EINVAL: not JSON
- * - -E2BIG: needs more memory than MaxParseMemory=
- * - -ENOMEM */
+ *   1: *ret is a new reference
+ *   0: no more entries
+ *   -EINVAL: not JSON
+ *   -E2BIG: needs more memory than MaxParseMemory=
+ *   -ENOMEM */
 int call_list_next(struct call *call, json_t **ret);
 /* Takes the next entry as text if it is a short string without escapes, as most ids are.
  * False: it is not, and is not taken. */

@@ -1,4 +1,4 @@
-/* See attempts.h. Facts are folded by the job_update() that made the state. */
+/* See attempts.h. Facts are folded by job_update(), which also made the state. */
 #include "daemon/query/attempts.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int add(struct attempts *a, const struct attempt_view *one)
 {
     struct attempt_view *grown;
 
-    if ((a->n & (a->n + 1)) == 0) { /* 2^k - 1: there is no room */
+    if ((a->n & (a->n + 1)) == 0) { /* n is 2^k - 1: the array is full */
         grown = reallocarray(a->all, 2 * (a->n + 1), sizeof(*grown));
         if (!grown)
             return -ENOMEM;
@@ -47,7 +47,8 @@ static int fold_event(struct reading *r, const struct job_event *ev)
                           .printed = {ev->printed[JOB_STDOUT], ev->printed[JOB_STDERR]}});
 }
 
-/* An element has the policy of its array, and nothing of what befell that. */
+/* Folds one loaded fact. An element has the policy of its array, but none of its
+ * events. */
 static int fold(void *arg, const struct store_loaded *loaded)
 {
     struct reading *r = arg;
@@ -57,7 +58,7 @@ static int fold(void *arg, const struct store_loaded *loaded)
         const struct job_event submit =
             job_spec_submission(loaded->job.spec, loaded->job.submitted_usec);
         r->status = (struct job_status){0};
-        (void)job_update(&r->status, &submit); /* what is fresh takes it */
+        (void)job_update(&r->status, &submit); /* a fresh state accepts a submission */
         if (r->view->key.index >= 0)
             r->status.held = JOB_HELD_NO;
         return 0;
@@ -66,8 +67,8 @@ static int fold(void *arg, const struct store_loaded *loaded)
         return loaded->event.key.index == r->view->key.index
                    ? fold_event(r, loaded->event.event)
                    : 0;
-    case STORE_LOADED_KEY:      /* it has gone */
-    case STORE_LOADED_RESOURCE: /* not of a range */
+    case STORE_LOADED_KEY:      /* the job is purged */
+    case STORE_LOADED_RESOURCE: /* not in this range */
     case STORE_LOADED_QUEUE:
         break;
     }
@@ -91,7 +92,7 @@ static void read_store(void *arg)
     r->r = store_history(parts_of(r->core)->store, &one, fold, r, &at, &err);
 }
 
-/* The latest: it runs, or was the last one. */
+/* Adds the latest attempt: it runs, or was the last one. */
 static int add_latest(const struct job_view *v, struct attempts *to)
 {
     const struct job_status *st = &v->status;

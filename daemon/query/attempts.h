@@ -1,5 +1,5 @@
-/* Attempts of a job or an element: what the store has of those that were followed by
- * another one, and the latest. */
+/* Attempts of a job or an element: those before the latest from the store, and the
+ * latest. */
 #ifndef VOLTD_QUERY_ATTEMPTS_H
 #define VOLTD_QUERY_ATTEMPTS_H
 
@@ -10,20 +10,22 @@ struct volt_cx;
 
 struct attempt_view {
     uint32_t number;
-    struct job_end end;                /* NONE: it has not ended */
-    uint64_t started_usec, ended_usec; /* 0: it has not */
-    bool has_printed;                  /* another one follows, and: */
-    uint64_t printed[2]; /* where what it printed ends, in the output of all, by stream */
+    struct job_end end;                /* NONE: the attempt has not ended */
+    uint64_t started_usec, ended_usec; /* 0: not yet */
+    bool has_printed;                  /* another attempt follows, and printed is set */
+    uint64_t printed[2]; /* by stream: end of this attempt's output in the file of all
+                          * attempts */
 };
 
-/* In order, the latest: at most 2 * JOB_ATTEMPTS_KEPT, and one. */
+/* In order, the latest last: at most 2 * JOB_ATTEMPTS_KEPT + 1. */
 struct attempts {
     struct attempt_view *all;
     size_t n;
 };
 
-/* Those of what is in the view, no array as a whole. Blocks, on behalf of the poll that
- * cx is of. 0; -ENOMEM; -EBADMSG: the store is damaged; another errno of reading. */
+/* Reads the attempts of the job or element in the view, which is no whole array. Blocks,
+ * on behalf of the poll of cx. 0; -ENOMEM; -EBADMSG: the store is damaged; another errno
+ * of reading. */
 int query_attempts(struct volt_cx *cx, struct core *core, const struct job_view *v,
                    struct attempts *ret);
 void query_attempts_fini(struct attempts *a);

@@ -4,10 +4,10 @@
 #include "daemon/core/parts.h"
 #include "daemon/core/users.h"
 
-/* By what candidates are found: these, and behind them the first label, the second ... */
+/* Ways to find candidates; behind these the first label, the second ... */
 enum by { BY_STATES, BY_NAME, BY_LABELS };
 
-/* Whose jobs are meant. */
+/* The users whose jobs are wanted. */
 struct asked {
     struct core *core;
     const struct job_filter *f;
@@ -15,7 +15,7 @@ struct asked {
     const struct user *users[CANDIDATES_USERS];
 };
 
-/* False: they are too many. */
+/* Collects the users. False: there are too many. */
 static bool find_users(struct asked *a, const struct asker *asker)
 {
     struct users *all = parts_of(a->core)->users;
@@ -30,7 +30,7 @@ static bool find_users(struct asked *a, const struct asker *asker)
         return true;
     }
     if (a->f->of_user && !auth_sees(asker, a->f->uid))
-        return true; /* nobody's */
+        return true; /* no user at all */
     a->users[0] = users_find(all, a->f->of_user ? a->f->uid : asker->who.uid);
     a->n = a->users[0] != NULL;
     return true;
@@ -75,7 +75,7 @@ static uint64_t count(const struct asked *a, unsigned by)
     return n;
 }
 
-/* The one with the fewest. False: there is none to choose from. */
+/* Chooses the way with the fewest candidates. False: there is no way. */
 static bool choose(const struct asked *a, bool states, unsigned *ret_by)
 {
     const size_t labels =
@@ -86,7 +86,7 @@ static bool choose(const struct asked *a, bool states, unsigned *ret_by)
         if (by == BY_NAME && !a->f->name)
             continue;
         if (by >= BY_LABELS && !a->f->labels[by - BY_LABELS].value)
-            continue; /* any value: no tag */
+            continue; /* any value: not indexed */
         uint64_t n = count(a, by);
         if (n < fewest) {
             fewest = n;

@@ -1,10 +1,10 @@
-/* Candidates: the jobs that a filter may want, by the index, in order of their ids.
+/* Candidates: the jobs that a filter may want, from the index, in order of their ids.
  *
- * Of the filter's name, its labels and its states the one is taken that the fewest jobs
- * have. A user's are one stream of ids; root's are those of all users, as long as these
- * are CANDIDATES_USERS at most: with more of them, and where root asks for no user,
- * state, name or label, the table itself is walked. A pattern of names, and a label
- * whatever its value is, have no index. Between two candidates the lock is not let go. */
+ * Of the filter's name, labels and states, the index of the one with the fewest jobs is
+ * used. A user's candidates are one stream of ids. Root's are merged from the streams of
+ * all users, up to CANDIDATES_USERS; with more users, and where root filters by no user,
+ * state, name or label, the table itself is walked. Name patterns, and labels with any
+ * value, have no index. The lock is held from the first candidate to the last. */
 #ifndef VOLTD_QUERY_CANDIDATES_H
 #define VOLTD_QUERY_CANDIDATES_H
 
@@ -13,12 +13,12 @@
 #include "daemon/query/job_view.h"
 
 #define CANDIDATES_USERS  64
-#define CANDIDATES_LABELS 4 /* of a filter that are considered */
+#define CANDIDATES_LABELS 4 /* of a filter: further labels are not considered */
 
 struct candidate_stream {
-    const struct idset *set; /* NULL: the ids of a tag */
+    const struct idset *set; /* NULL: the ids of `tag` */
     uint32_t tag;
-    uint64_t next; /* 0: that was all */
+    uint64_t next; /* 0: no more */
 };
 
 struct candidates {
@@ -28,11 +28,11 @@ struct candidates {
     struct candidate_stream stream[CANDIDATES_USERS * 2];
 };
 
-/* Lock held. Those above the id `after`, or below it, newest first. False: the table is
- * to be walked. */
+/* Lock held. Begins at the first id above `after`, or with newest first below it. False:
+ * walk the table instead. */
 bool candidates_begin(struct candidates *c, struct core *core, const struct asker *asker,
                       const struct job_filter *f, uint64_t after);
-/* 0: that was all. */
+/* Returns the next id; 0: no more. */
 uint64_t candidates_next(struct candidates *c);
 
 #endif

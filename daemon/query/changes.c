@@ -1,4 +1,4 @@
-/* See changes.h. The lock of the table guards what was noted, too. */
+/* See changes.h. The lock of the table also guards the noted changes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <volt/volt.h>
@@ -9,26 +9,26 @@
 #include "daemon/core/parts.h"
 #include "daemon/query/query.h"
 
-#define LISTS           65536 /* of each kind; the pages of those in use are there */
-#define NEIGHBOURS      16    /* jobs whose lists are in four lines of the cache */
+#define LISTS           65536 /* of each kind; untouched pages take no memory */
+#define NEIGHBOURS      16    /* jobs whose lists share four cache lines */
 #define EVENTS_PER_READ 64
 #define REMOVED_AT_ONCE 256
 
-/* Lists of subscriptions: to a job or element; to the elements of an array, by that. */
+/* Kinds of lists: by job or element, and by array for subscriptions to elements. */
 enum by { BY_JOB, BY_ARRAY };
 
 struct changes {
     struct core *core;
-    struct siphash_key secret;  /* clients choose for which jobs they wait */
-    struct volt_notify arrived; /* somebody waits */
+    struct siphash_key secret;  /* clients choose the ids they wait for */
+    struct volt_notify arrived; /* somebody subscribed */
     struct subscriptions *table;
-    uint64_t from; /* the newest event when the first of these came; lock of the table */
+    uint64_t from; /* newest event at the first subscription; lock of the table */
 };
 
 /* --- the lists ---------------------------------------------------------------------- */
 
-/* The list of the first of its neighbours: jobs that were submitted one after the other,
- * and mostly end so, or elements of an array. */
+/* Returns the list of the first of NEIGHBOURS jobs or elements: those were submitted
+ * together and mostly end together. */
 static uint32_t first_list(const struct changes *c, uint64_t id, uint64_t index)
 {
     const uint64_t words[] = {id, index};
@@ -37,7 +37,7 @@ static uint32_t first_list(const struct changes *c, uint64_t id, uint64_t index)
                       NEIGHBOURS);
 }
 
-/* Of a job or a whole array; an element has another one. */
+/* Returns the list of a job or a whole array (JOB_NO_INDEX), or of an element. */
 static uint32_t list_of_job(const struct changes *c, uint64_t id, int64_t index)
 {
     const uint64_t at = (uint64_t)index;
@@ -47,13 +47,13 @@ static uint32_t list_of_job(const struct changes *c, uint64_t id, int64_t index)
     return first_list(c, id, at / NEIGHBOURS) + (uint32_t)(at % NEIGHBOURS);
 }
 
-/* Those that were asked for last; zeroes: none yet. */
+/* Cache of the neighbours looked up last; zeroes: none. */
 struct neighbours {
-    uint64_t behind; /* the first id behind theirs */
+    uint64_t behind; /* first id behind them */
     uint32_t first;  /* their first list */
 };
 
-/* Of a job or a whole array, mostly one of the same as before. */
+/* Returns the list of a job or a whole array, mostly a neighbour of the one before. */
 static uint32_t list_near(const struct changes *c, struct neighbours *near, uint64_t id)
 {
     const uint64_t first = id - id % NEIGHBOURS;
@@ -77,13 +77,13 @@ static struct job_subscriber *subscriber_of(const struct job_subscription *j)
 
 /* --- notifications ------------------------------------------------------------------ */
 
-/* What is being notified, and how far. */
+/* The event being notified, and the progress. */
 struct notification {
     enum {
         NOTIFY_NOTHING = 0,
-        NOTIFY_JOB,      /* subscriptions to the job or array of the event; then ... */
-        NOTIFY_ELEMENTS, /* ... to its element, or to all of the array's */
-        NOTIFY_ALL       /* there were events that nobody knows any more */
+        NOTIFY_JOB,      /* to subscriptions to the event's job or array, then ... */
+        NOTIFY_ELEMENTS, /* ... to its element, or to all elements of the array */
+        NOTIFY_ALL       /* to everybody: events were lost */
     } at;
     struct job_news event;
     struct neighbours near;
@@ -107,7 +107,7 @@ static bool concerns(const struct job_subscription *j, const struct notification
            (!s->of_ends || job_news_may_end(&n->event));
 }
 
-/* What the event says of how it ended. */
+/* Returns what the event says of the job's end. */
 static struct change change_of(const struct job_subscription *j,
                                const struct notification *n)
 {
@@ -120,14 +120,14 @@ static struct change change_of(const struct job_subscription *j,
         .ended = true, .result = event->end.result, .exit_code = event->end.exit_code};
 }
 
-/* They are by array where the event is of an array and may concern each element. */
+/* Elements are listed by array if the event is of the whole array. */
 static enum by lists_of(const struct notification *n)
 {
     return n->at == NOTIFY_ELEMENTS && n->event.key.index == JOB_NO_INDEX ? BY_ARRAY
                                                                           : BY_JOB;
 }
 
-/* Lock held. Notes what has changed. */
+/* Lock held. Notes the change and puts the subscription on its subscriber's list. */
 static void note_change(struct job_subscription *j, const struct notification *n)
 {
     struct job_subscriber *s = subscriber_of(j);
@@ -141,7 +141,7 @@ static void note_change(struct job_subscription *j, const struct notification *n
     }
 }
 
-/* True: it is not through its lists. */
+/* Visits as many subscriptions as `looks` allows. True: the lists are not done. */
 static bool notify_round(struct changes *c, const struct notification *n, size_t *looks)
 {
     const enum by by = lists_of(n);
@@ -175,7 +175,7 @@ static void begin_all(struct changes *c, struct notification *n)
     subscriptions_begin_first(c->table, LISTS);
 }
 
-/* It is through the list of the job, or all there is. */
+/* Goes on to the lists of elements, or ends the notification. */
 static void begin_next(struct changes *c, struct notification *n)
 {
     const struct job_key *key = &n->event.key;
@@ -252,7 +252,7 @@ struct job_subscription *job_subscriber_next(struct job_subscriber *s, struct ch
     return j;
 }
 
-/* False: there are no more. */
+/* Removes some subscriptions from the lists. False: none is left. */
 static bool take_some_out(struct job_subscriber *s)
 {
     struct subscriptions *t = s->changes->table;
@@ -332,7 +332,7 @@ void job_subscriber_leave(struct job_subscriber *s, struct volt_runtime *rt, voi
         return;
     }
     *task = here;
-    (void)volt_task_spawn(task, NULL); /* closing: it is dropped */
+    (void)volt_task_spawn(task, NULL); /* a closing runtime drops it */
 }
 
 /* --- the task ----------------------------------------------------------------------- */
@@ -341,16 +341,16 @@ struct reader {
     struct core *core;
     int at;
     uint64_t seq;   /* read up to */
-    bool is_read;   /* there was nothing behind that */
-    bool ends_only; /* what is no end concerns nobody */
+    bool is_read;   /* read to the newest event */
+    bool ends_only; /* only ends concern anybody */
     size_t n, next;
     struct job_news events[EVENTS_PER_READ];
     struct notification notification;
     struct volt_notified news;
-    struct volt_yield turn; /* of others */
+    struct volt_yield turn; /* for other tasks */
 };
 
-/* The newest event that concerns nobody; false: nobody waits. */
+/* Returns whether anybody waits; *ret_from: the newest event that concerns nobody. */
 static bool anybody(struct changes *c, uint64_t *ret_from)
 {
     vlock_lock(&c->table->lock);
@@ -365,8 +365,8 @@ static bool is_at_end(const struct reader *r)
     return r->next == r->n && r->is_read;
 }
 
-/* Returns how many events were lost. A task that subscribes later is told of later events
- * only: so what the subscriptions are for is asked behind the reading. */
+/* Reads the next events. Returns how many were lost. A later subscriber needs only later
+ * events: so the kind of wanted events is asked after the reading. */
 static uint64_t read_on(struct reader *r)
 {
     const struct asker all = auth_voltd();
@@ -382,7 +382,7 @@ static uint64_t read_on(struct reader *r)
     return lost;
 }
 
-/* The first of those that were read which may concern a subscription. */
+/* Begins to notify the first of the read events that may concern a subscription. */
 static void begin_read(struct reader *r, struct changes *c, size_t *looks)
 {
     while (*looks > 0 && r->next < r->n) {
@@ -410,7 +410,7 @@ static bool next_event(struct reader *r, struct changes *c, size_t *looks)
     return r->notification.at != NOTIFY_NOTHING;
 }
 
-/* True: there is more to notify of, or to read. */
+/* Notifies some. True: more to notify or to read. */
 static bool notify_some(struct reader *r)
 {
     struct changes *c = parts_of(r->core)->changes;
@@ -423,7 +423,7 @@ static bool notify_some(struct reader *r)
     return looks == 0;
 }
 
-/* Until somebody waits, events of jobs wake nobody here. */
+/* Sleeps until somebody subscribes: events alone do not wake this task. */
 static enum volt_poll reader_poll(struct volt_cx *cx, void *state)
 {
     struct reader *r = state;
@@ -447,7 +447,8 @@ static enum volt_poll reader_poll(struct volt_cx *cx, void *state)
             while (notify_some(r))
                 VOLT_AWAIT(r->at, volt_yield_poll(cx, &r->turn));
             VOLT_AWAIT(r->at, volt_notified_poll(cx, &r->news));
-            /* Tasks that are ready have news as well: one round of them, one reading. */
+            /* Ready tasks are about to add news: let them run once, then read all
+             * together. */
             VOLT_AWAIT(r->at, volt_yield_poll(cx, &r->turn));
         }
         volt_notified_fini(&r->news);

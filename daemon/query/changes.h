@@ -1,21 +1,20 @@
-/* A task that waits for changes of certain jobs is notified of these, and of no others.
+/* Changes: a task that waits for certain jobs is notified of their changes alone.
  *
- * The source of these notifications (log/subscription.h) is one task that reads the
- * events of jobs as they happen, only while somebody waits for any, and finds what an
- * event concerns by its job or element, and by the array of that. A task subscribes to
- * jobs, looks at them, and takes what it was notified of since:
+ * The source of these notifications (log/subscription.h) is one task. It reads the events
+ * of jobs as they happen, only while somebody waits, and finds subscriptions by the
+ * event's job or element, and by its array. A task subscribes to jobs, looks at them, and
+ * takes the changes that were noted since:
  *
  *   the waiting task                      the source
  *   1. job_subscriber_add(), for each     1. the job changes, with an event
- *   2. looks at them                      2. the event is read
+ *   2. looks at the jobs                  2. the event is read
  *   3. job_subscriber_next(); NULL:       3. the change is noted with the subscription,
- *      pending                               its task woken
+ *      pending                               the task is woken
  *
- * so that whatever the look does not see is notified after it.
+ * So a change that the look misses is notified after it.
  *
- * An event may concern twenty thousand subscriptions: of an array that is cancelled, each
- * to an element of it. The task looks at CHANGES_LOOKS of them in a poll and goes on in
- * the next one, after others. */
+ * An event may concern 20,000 subscriptions: a cancelled array, with one for each
+ * element. The task visits CHANGES_LOOKS of them per poll and goes on in the next one. */
 #ifndef VOLTD_QUERY_CHANGES_H
 #define VOLTD_QUERY_CHANGES_H
 
@@ -24,7 +23,7 @@
 #include "daemon/job/key.h"
 #include "daemon/log/subscription.h"
 
-#define CHANGES_LOOKS 500 /* of a poll: subscriptions and lists */
+#define CHANGES_LOOKS 500 /* subscriptions and lists visited per poll */
 
 struct changes;
 struct core;
@@ -33,53 +32,55 @@ struct core;
 int changes_open(struct core *core, struct changes **ret);
 /* Spawns the task. 0; -ENOMEM; -ESHUTDOWN. */
 int changes_start(struct core *core);
-/* After the runtime was shut down; nobody may be left. NULL is allowed. */
+/* After the runtime was shut down, without subscribers. NULL is allowed. */
 void changes_free(struct changes *c);
 
-/* What has changed. */
+/* A change of a job. */
 struct change {
-    bool ended;     /* in this way; otherwise only a look at the job tells */
+    bool ended;     /* result and exit_code are set; otherwise only a look at the job
+                     * tells */
     bool notified;  /* private */
     uint8_t result; /* enum job_result */
     uint8_t exit_code;
 };
 
-/* To one job, one element, or an array with its elements. Private but for its job; must
- * not move, nor go before its subscriber has been finished. A call may have 20,000 of
- * them. */
+/* A subscription to a job, an element, or an array with its elements. Private except id
+ * and index; must not move or be freed before its subscriber is finished. A call may have
+ * 20,000. */
 struct job_subscription {
     uint64_t id;
     int64_t index;
-    struct subscription of[2]; /* its job or element, and its array */
+    struct subscription of[2]; /* in the lists of its job or element, and of its array */
     struct job_subscription *next_notified;
     struct change change;
 };
 
-/* A task that waits. Private; must not move. Zero-initialised it may be finished. */
+/* The subscriptions of a waiting task. Private; must not move. May be finished when
+ * zero-initialised. */
 struct job_subscriber {
     struct subscriber subscriber;
     struct changes *changes;
-    char *subscriptions; /* n of them so far, one every `stride` bytes */
+    char *subscriptions; /* n of them, one every `stride` bytes */
     size_t stride, n;
     struct job_subscription *notified;
-    uint64_t since; /* the newest event when it began */
+    uint64_t since; /* newest event at the beginning */
     bool of_ends, gone;
 };
 
-/* The task is the one that polls here. of_ends: it is notified only of what may be an
- * end. first: where its first subscription will be, inside something of `stride` bytes;
- * the others follow it. Borrowed until the subscriber has been finished. */
+/* Begins, for the task that polls. of_ends: notify only events that may be ends. first:
+ * the first of the subscriptions, which are members of structs of `stride` bytes in an
+ * array; borrowed until the subscriber is finished. */
 void job_subscriber_init(struct volt_cx *cx, struct job_subscriber *s, struct core *core,
                          bool of_ends, struct job_subscription *first, size_t stride);
-/* There is room for one more. */
+/* Subscribes to one more job, with the next subscription of the array. */
 void job_subscriber_add(struct job_subscriber *s, const struct job_key *key);
-/* The next one with a change. NULL: none; the task will be woken. */
+/* Returns the next subscription with a change. NULL: none; the task will be woken. */
 struct job_subscription *job_subscriber_next(struct job_subscriber *s,
                                              struct change *ret);
-/* Of few subscriptions. */
+/* Ends a few subscriptions at once. */
 void job_subscriber_fini(struct job_subscriber *s);
-/* Of any number. Takes `memory`, which has the subscriber and its subscriptions: a task
- * frees it with free() when it has taken all of these out, some at a time. */
+/* Ends any number of subscriptions: a task removes some at a time. Takes `memory`, which
+ * has the subscriber and the subscriptions, and calls free() on it. */
 void job_subscriber_leave(struct job_subscriber *s, struct volt_runtime *rt,
                           void *memory);
 

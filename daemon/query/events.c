@@ -40,13 +40,13 @@ struct volt_notify *query_events_notify(struct core *core)
     return parts_of(core)->news;
 }
 
-/* Returns up to where what the log has counts. */
+/* Starts or ends watching. Returns the number up to which the log counts. */
 static uint64_t watch(struct core *core, void (*change)(struct event_log *))
 {
     struct tx tx;
 
     core_begin(&tx, core);
-    tx.kick = true; /* what was not in a hurry before */
+    tx.kick = true; /* also appends facts that were not urgent */
     change(parts_of(core)->log);
     uint64_t counted = event_log_counted(parts_of(core)->log);
     dispatch_finish(&tx);

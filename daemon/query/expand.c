@@ -27,7 +27,7 @@ bool expand_may_find(const struct job_view *array, const struct job_filter *f)
                            (states & JOB_BUSY_STATES && array->running > 0));
 }
 
-/* An array with an element in some state is in this state itself, or it is running or
+/* An array with an element in some state is in that state too, or running, or
  * stopping. */
 struct job_filter expand_jobs(const struct job_filter *f)
 {
@@ -46,7 +46,7 @@ static int direction(const struct expansion *e)
     return e->f->newest_first ? -1 : 1;
 }
 
-/* The offset to look at next; one that is no element: there is none. */
+/* Returns the offset to look at next; out of range: none is left. */
 static int64_t next_offset(const struct expansion *e, const struct job_spec *spec)
 {
     if (!e->within)
@@ -55,7 +55,7 @@ static int64_t next_offset(const struct expansion *e, const struct job_spec *spe
     return offset < 0 ? -1 : offset + direction(e);
 }
 
-/* Everything between has been looked at. */
+/* Notes that everything up to the offset `last` has been looked at. */
 static void note_place(struct expansion *e, const struct job_spec *spec, int64_t last)
 {
     e->within = true;
@@ -66,7 +66,7 @@ static void note_place(struct expansion *e, const struct job_spec *spec, int64_t
 
 /* --- memory ------------------------------------------------------------------------- */
 
-/* The farthest element in this direction that is in the same chunk. */
+/* Returns the farthest offset of the same chunk in this direction. */
 static int64_t edge(const struct expansion *e, const struct array *a, int64_t at)
 {
     const int64_t begin = at - at % ARRAY_CHUNK, end = begin + ARRAY_CHUNK - 1;
@@ -92,7 +92,7 @@ static void look_at(struct expansion *e, struct job *job)
             e->n++;
             shown += job->bytes;
         } else if (!a->chunks[at / ARRAY_CHUNK]) {
-            last = edge(e, a, at); /* these are as it is */
+            last = edge(e, a, at); /* the whole chunk is in the same state */
         }
         at = last + direction(e);
     }
@@ -100,7 +100,7 @@ static void look_at(struct expansion *e, struct job *job)
         note_place(e, job->spec, last);
 }
 
-/* False: memory knows no elements of it. */
+/* Looks at elements in memory. False: memory has no elements of this array. */
 static bool in_memory(struct expansion *e)
 {
     core_lock(e->core);
@@ -140,8 +140,8 @@ static int read_elements(struct expansion *e, int64_t first, int64_t last,
     return 0;
 }
 
-/* Of the element where it was. Returns a reference of the caller's own in *ret; NULL:
- * there is no such array any more. */
+/* Reads the spec with the element at the cursor. *ret: a new reference; NULL: the array
+ * was purged. */
 static int read_spec(struct expansion *e, struct job_spec **ret)
 {
     struct history *h;
@@ -155,7 +155,7 @@ static int read_spec(struct expansion *e, struct job_spec **ret)
     return 0;
 }
 
-/* Takes the views of a page that are wanted, in the order asked for. */
+/* Takes the wanted views of a page, in the order asked for. */
 static void take_views(struct expansion *e, struct history *h)
 {
     for (size_t i = 0; i < h->n; i++) {
@@ -169,7 +169,7 @@ static void take_views(struct expansion *e, struct history *h)
     free(h);
 }
 
-/* How many may be read. */
+/* Returns how many elements may be read from the store. */
 static size_t reads(const struct expansion *e)
 {
     const size_t spent = e->kept_looked * QUERY_KEPT_COST;
@@ -195,7 +195,7 @@ static int read_from(struct expansion *e, const struct job_spec *spec)
     if (r < 0)
         return r;
     note_place(e, spec, to);
-    e->end |= h->n == 0; /* it has gone */
+    e->end |= h->n == 0; /* the array was purged */
     take_views(e, h);
     return 0;
 }

@@ -1,6 +1,5 @@
-/* See follow.h. A watch is of an inode: followers of one file share it, and the last of
- * them takes it away. So it is added with the subscription, and looked for with the lock
- * of the table. */
+/* See follow.h. A watch belongs to an inode: followers of one file share it, and the last
+ * one removes it. So watches are added and looked up with the lock of the table. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +12,14 @@
 #include "daemon/core/parts.h"
 #include "daemon/link/inotify.h"
 
-#define LISTS 1024 /* watches are numbered one after the other */
+#define LISTS 1024 /* watch numbers are consecutive */
 
 struct follows {
     int inotify_fd;
     struct core *core;
-    struct subscriptions *growth; /* by watch; of followers without a file, by -1 */
-    int grown;                    /* its watch; -1: any may have; the source's task's */
+    struct subscriptions *growth; /* by watch; -1: followers without a file */
+    int grown;                    /* the watch being notified; -1: all. Of the source's
+                                   * task */
 };
 
 static uint32_t list_of(int wd)
@@ -34,7 +34,7 @@ static bool is_of_watch(struct subscription *s, int wd)
     return wd < 0 || list_thing(s, struct follow, growth)->wd == wd;
 }
 
-/* Lock of the table held. Does anything follow what this watch is of? */
+/* Lock of the table held. Returns whether anything follows the file of this watch. */
 static bool is_followed(const struct follows *all, int wd)
 {
     struct subscription *s = subscriptions_first(all->growth, list_of(wd));
@@ -98,7 +98,7 @@ int follow_file(struct follow *f, int fd)
     int r = 0;
 
     if (all->inotify_fd < 0)
-        return 0; /* all are notified, again and again */
+        return 0; /* everybody is notified from time to time */
     (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     vlock_lock(&all->growth->lock);
     int wd = inotify_add_watch(all->inotify_fd, path, IN_MODIFY);

@@ -1,9 +1,9 @@
-/* Jobs that memory has let go, read again from the store: facts become views by the same
+/* Jobs that have left memory, read from the store: facts become views by the same
  * job_update() that made the state.
  *
- * Reading blocks on the disk, so it is done by volt_block_in_place(): the worker goes on
- * elsewhere meanwhile. Core's lock is not held. A job that is in memory still is
- * left out: what is known there is newer. */
+ * Reading blocks on the disk, so volt_block_in_place() does it: the worker's other tasks
+ * move to another thread. Core's lock is not held. Jobs still in memory are left out:
+ * memory is newer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +51,7 @@ static void finish_view(struct job_view *v)
         v->exit_code = job_exit_code(&v->status);
 }
 
-/* Of elements all have the spec of the array. */
+/* Applies edits. All elements share the array's spec. */
 static int end_edits(struct history *h)
 {
     struct job_spec *edited;
@@ -70,7 +70,7 @@ static int end_edits(struct history *h)
     return 0;
 }
 
-/* All facts of the job have come. */
+/* Finishes the views of a job whose facts are all read. */
 static int end_job(struct history *h)
 {
     struct job_view *v = current(h);
@@ -98,7 +98,7 @@ static struct job_view *add_view(struct history *h, const struct store_loaded_jo
     return v;
 }
 
-/* Those of the elements asked for that the array has. */
+/* Adds views of the elements that were asked for and exist. */
 static void add_elements(struct history *h, const struct store_loaded_job *job)
 {
     const int64_t count = job->spec->is_array ? (int64_t)job_spec_count(job->spec) : 0;
@@ -111,7 +111,7 @@ static void add_elements(struct history *h, const struct store_loaded_job *job)
         add_view(h, job)->key.index = index;
 }
 
-/* The job has gone. An array has no elements any more. */
+/* Adds a purged job. A purged array has no elements. */
 static int add_gone(struct history *h, const struct store_key *key)
 {
     int r = end_job(h);
@@ -140,8 +140,8 @@ static int begin_job(struct history *h, const struct store_loaded_job *job)
     return 0;
 }
 
-/* The view of the element that the fact is about. NULL: it was not asked for. The views
- * are of elements that follow each other in the array, whose indexes may have gaps. */
+/* Returns the view of the element of the fact. NULL: not asked for. Views are consecutive
+ * elements of the array, whose indexes may have gaps. */
 static struct job_view *element_view(struct history *h, int64_t index)
 {
     const struct job_spec *spec = current(h)->spec;
@@ -163,7 +163,7 @@ static int element_event(struct history *h, struct job_view *v,
     return job_update(&v->status, ev);
 }
 
-/* Of an array. */
+/* Folds a fact of an array. */
 static int array_event(struct history *h, const struct job_key *key,
                        const struct job_event *ev)
 {
@@ -181,7 +181,7 @@ static int fold_event(struct history *h, const struct store_loaded_event *e)
     int r;
 
     if (!v)
-        return 0; /* elements of what is no array, or has none of these */
+        return 0; /* no array, or none of its elements was asked for */
     if ((r = interned_event(parts_of(h->core)->interned, &ev)) < 0)
         return r;
     if (ev.type == JOB_EV_EDIT && (r = job_edits_add(&h->edits, &ev.changes)) < 0)
@@ -206,7 +206,7 @@ static int fold(void *arg, const struct store_loaded *loaded)
         h->id = loaded->key.id;
         r = add_gone(h, &loaded->key);
         break;
-    case STORE_LOADED_RESOURCE: /* not of a range */
+    case STORE_LOADED_RESOURCE: /* not in this range */
     case STORE_LOADED_QUEUE:
         break;
     }
@@ -245,7 +245,7 @@ static void read_page(void *arg)
 
     if (r == -EBADMSG && err.text[0])
         log_warning("%s", err.text);
-    if (r == -ESTALE) { /* the latest one has gone */
+    if (r == -ESTALE) { /* the latest job was purged */
         while (h->n && current(h)->key.id == at) {
             job_view_fini(current(h));
             h->n--;
@@ -255,7 +255,8 @@ static void read_page(void *arg)
         r = -EBADMSG;
     }
     job_edits_fini(&h->edits);
-    for (size_t i = 0; h->f && i < h->n; i++) /* here, as a pattern may take long */
+    for (size_t i = 0; h->f && i < h->n; i++) /* here, without the lock: a pattern may
+                                               * take long */
         h->wanted[i] = job_filter_wants_view(&h->views[i], h->f);
     h->result = r;
     h->looked += r > 0 ? (size_t)r : 0;
@@ -268,7 +269,8 @@ static void read_page(void *arg)
         h->first = at + 1;
 }
 
-/* Memory knows more of it. Of an array that was loaded as counts it knows no elements. */
+/* Returns whether memory knows more. An array loaded as counts has no elements in
+ * memory. */
 static bool is_newer_in_memory(const struct history *h, uint64_t id)
 {
     const struct job *job = table_get(parts_of(h->core)->table, id);
@@ -276,7 +278,7 @@ static bool is_newer_in_memory(const struct history *h, uint64_t id)
     return job && !(of_elements(h) && job->array && array_is_counts(job->array));
 }
 
-/* Drops jobs that are still in memory and those of other users. */
+/* Drops jobs that are still in memory, and those the asker may not see. */
 static void leave_out(struct history *h)
 {
     bool out[JOBS_SLICE];

@@ -1,4 +1,4 @@
-/* Jobs that have ended and that memory has let go, from the store. */
+/* Ended jobs that have left memory, from the store. */
 #ifndef VOLTD_QUERY_HISTORY_H
 #define VOLTD_QUERY_HISTORY_H
 
@@ -8,45 +8,45 @@
 #include "daemon/job/spec_edit.h"
 #include "daemon/query/job_view.h"
 
-/* A walk through ended jobs. The caller sets the first fields, the rest is zero. */
+/* A walk through ended jobs. The caller sets the first members; the rest is zero. */
 struct history {
     struct core *core;
     struct asker asker;
-    uint64_t first, last; /* ids, both included; what is left of them */
+    uint64_t first, last; /* ids left to walk, both included */
     bool newest_first;
-    bool keys;     /* newest first: also jobs of which the key alone is left */
-    bool of_owner; /* only jobs of: */
+    bool keys;     /* newest first: also purged jobs whose key is left */
+    bool of_owner; /* only jobs of `owner` */
     uid_t owner;
-    size_t max;                 /* of a page, at most JOBS_SLICE */
-    const struct job_filter *f; /* by which `wanted` is found; NULL: it is not */
-    /* Elements of the one job asked for, both included, at most JOBS_SLICE: those that it
-     * has become the views of the page. Else JOB_NO_INDEX. */
+    size_t max;                 /* jobs per page, at most JOBS_SLICE */
+    const struct job_filter *f; /* sets `wanted`; NULL: not set */
+    /* Elements wanted of the only job, both included, at most JOBS_SLICE: those that
+     * exist become the views of the page. Otherwise JOB_NO_INDEX. */
     int64_t index, index_last;
 
-    bool at_start; /* nothing runs yet: nothing is newer in memory, and nobody asks */
+    bool at_start; /* at the start of voltd: memory is not newer, no asker */
 
     bool end; /* nothing is left behind this page */
     size_t looked;
-    size_t n, at; /* views of this page; those from `at` on are the walk's */
+    size_t n, at; /* views of this page; those from `at` on belong to the walk */
     struct job_view views[JOBS_SLICE];
-    bool wanted[JOBS_SLICE]; /* of each */
+    bool wanted[JOBS_SLICE]; /* for each view */
 
-    int result; /* private, as all below: the job under way */
+    int result; /* private, with all below: the job being read */
     uint64_t id;
-    struct array array; /* its counts; no elements */
+    struct array array; /* its counts, without elements */
     struct array_fold fold;
     struct job_edits edits;
 };
 
-/* The greatest id of a job that memory has let go; 0: none. */
+/* Returns the greatest id of a job that has left memory; 0: none. */
 uint64_t history_max(struct core *core);
-/* Reads the next page: views[0..n). Blocks, on behalf of the poll that cx is of; NULL:
- * the caller is no worker. 0; -EBADMSG: the store is damaged (logged); another errno. */
+/* Reads the next page: views[0..n). Blocks, on behalf of the poll of cx; NULL: the caller
+ * is no worker. 0; -EBADMSG: the store is damaged (logged); another errno. */
 int history_page(struct volt_cx *cx, struct history *h);
-void history_fini(struct history *h); /* the views that nobody took */
+void history_fini(struct history *h); /* frees the views that were not taken */
 
-/* How an element of an array ended that was loaded as counts. At the start, when nothing
- * runs yet. 0; -ENOENT; as history_page(). */
+/* Returns how an element ended, of an array loaded as counts; at the start, when nothing
+ * runs. 0; -ENOENT; errors of history_page(). */
 int history_element(struct core *core, const struct job_key *key, struct job_status *ret);
 
 #endif

@@ -10,7 +10,7 @@
 #include "daemon/core/users.h"
 #include "daemon/core/work.h"
 
-/* One of the user's jobs that has this lock, of the first few of those that have any. */
+/* Sets a job of the user that holds the lock, among the first with any claims. */
 static void add_holder(struct core *core, uid_t uid, uint64_t realtime, struct reason *r)
 {
     const struct user *u = users_find(parts_of(core)->users, uid);
@@ -35,7 +35,7 @@ static void add_holder(struct core *core, uid_t uid, uint64_t realtime, struct r
     }
 }
 
-/* A lease of its user's that has this lock, likewise. */
+/* Sets a lease of the user that holds the lock, among the first leases. */
 static void add_lease(struct core *core, uid_t uid, uint64_t realtime, struct reason *r)
 {
     const struct lease *l = leases_next(core, uid, NULL);

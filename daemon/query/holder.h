@@ -1,4 +1,4 @@
-/* Which job or process of its user's has what a waiter is short of. */
+/* Finds which of the user's jobs or leases holds what a waiter needs. */
 #ifndef VOLTD_QUERY_HOLDER_H
 #define VOLTD_QUERY_HOLDER_H
 
@@ -8,10 +8,10 @@
 struct core;
 struct reason;
 
-#define HOLDERS_LOOKED_AT 48 /* jobs, and leases */
+#define HOLDERS_LOOKED_AT 48 /* jobs, and as many leases */
 
-/* Fills in what holds the lock or the semaphore of a reason (admit/explain.h), as far as
- * it is the user's, and is found among the first that have any. Lock held. */
+/* Sets the holder in a reason (admit/explain.h): what holds its lock or semaphore, if
+ * that is the user's and among the first HOLDERS_LOOKED_AT. Lock held. */
 void holder_add(struct core *core, uid_t uid, uint64_t realtime, struct reason *r);
 
 #endif

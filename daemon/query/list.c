@@ -1,18 +1,17 @@
 /* Lists of jobs.
  *
- * A list walks through the table in order of the ids, or through those ids that the index
- * has for it (candidates.h), a slice per turn of the lock, and between the jobs of each
- * slice through the ended jobs of the store with ids of its range. Memory first: what has
- * left it before the slice was taken is in the store by then.
+ * A list walks through the table by id, or through the candidates of the index
+ * (candidates.h), a slice per turn of the lock. Between the jobs of a slice it walks
+ * through the ended jobs of the store with ids of the same range. Memory comes first:
+ * jobs that left memory before the slice are in the store by then.
  *
- * A list with limits of time ends early: ids are in the order of submission. Times are so
- * but for steps of the clock and submissions of the same moment, so a list ends at
- * STRAYS in a row that are more than STRAY_USEC beyond what is asked for.
+ * A list with time limits ends early, as ids are in the order of submission times. Clock
+ * steps and simultaneous submissions break this order a little: the list ends after
+ * STRAYS in a row that are more than STRAY_USEC beyond the limit.
  *
- * With elements an array that is found is not told, but those of its elements that are
- * wanted (expand.h). Half of what a portion may look at is for them. Where that does not
- * suffice the portion ends within the array, or before the next job, and what else was
- * found is looked at again. */
+ * With elements, wanted elements (expand.h) take the place of their array. They may use
+ * half of the portion's looks. If that is too little, the portion ends within the array
+ * or before the next job, and the slice's remaining jobs are looked at again. */
 #include <stdlib.h>
 #include <errno.h>
 #include <unistd.h>
@@ -25,7 +24,7 @@
 #include "daemon/query/history.h"
 #include "daemon/query/view.h"
 
-#define HISTORY_LOOKS 16384 /* jobs of the store looked at for one answer */
+#define HISTORY_LOOKS 16384 /* jobs of the store looked at per answer */
 #define STRAYS        256
 #define STRAY_USEC    UINT64_C(3600000000)
 
@@ -33,44 +32,44 @@ struct listing {
     struct core *core;
     struct asker asker;
     struct volt_cx *cx;
-    bool kept;      /* also what only the store has */
-    bool past_keys; /* also jobs of which the key alone is left */
+    bool kept;      /* also read the store */
+    bool past_keys; /* also purged jobs whose key is left */
     const struct job_filter *f;
-    const struct job_filter *rows; /* with elements: what they have to match */
+    const struct job_filter *rows; /* with elements: the filter for them */
     size_t looks;                  /* entries that a slice may look at ... */
-    size_t bytes;      /* of specs that it may unpack for that, and one spec more */
-    size_t at_once;    /* jobs of memory that a slice may tell */
-    size_t kept_looks; /* ... and jobs of the store, of which so many ... */
-    size_t page;       /* ... are read at a time */
+    size_t bytes;                  /* of specs that it may unpack, plus one spec */
+    size_t at_once;                /* jobs of memory that a slice may pass to fn */
+    size_t kept_looks;             /* ... and of the store, of which ... */
+    size_t page;                   /* ... this many at a time */
     size_t looked, kept_looked;
-    uint64_t at;     /* id of the last one looked at */
+    uint64_t at;     /* id of the last entry looked at */
     size_t unpacked; /* bytes of specs */
     enum query_specs specs;
-    bool shows;                 /* specs count as told */
-    size_t at_key;              /* of keys: how many were looked at */
-    const struct job_key *keys; /* the filter's, in order; NULL: it has none */
+    bool shows;                 /* specs count as shown */
+    size_t at_key;              /* keys looked at */
+    const struct job_key *keys; /* of the filter, in order; NULL: no keys */
     bool end;
-    bool stop;            /* enough for one answer, though there is more */
-    bool past;            /* what follows is beyond the times that are asked for */
-    unsigned strays;      /* in a row, of the walk under way */
-    unsigned kept_strays; /* of that through the store */
+    bool stop;            /* the answer is long enough, though there is more */
+    bool past;            /* the rest is beyond the time limits */
+    unsigned strays;      /* in a row, in the current walk */
+    unsigned kept_strays; /* likewise in the walk through the store */
 
-    int (*fn)(void *arg, const struct job_view *v); /* where they go */
+    int (*fn)(void *arg, const struct job_view *v); /* receives the jobs */
     void *arg;
-    size_t limit; /* jobs that may yet go there */
-    int result;   /* not 0: of fn, or of the store */
+    size_t limit; /* calls of fn left */
+    int result;   /* not 0: from fn or the store */
 
     /* With elements: */
     size_t budget;                /* looks of the portion */
-    size_t room;                  /* jobs that it may yet tell */
-    bool full;                    /* it ends here */
-    bool within;                  /* in the array at the cursor, */
-    int64_t index;                /* behind this element */
-    size_t key_after[JOBS_SLICE]; /* of each of a slice of keys: at_key behind it */
-    size_t told_key;              /* that of the last one that was told */
+    size_t room;                  /* jobs that it may still pass to fn */
+    bool full;                    /* the portion ends here */
+    bool within;                  /* in the array at the cursor ... */
+    int64_t index;                /* ... behind this element */
+    size_t key_after[JOBS_SLICE]; /* for each of a slice of keys: at_key behind it */
+    size_t told_key;              /* key_after of the latest job passed to fn */
 };
 
-/* Of each job that a walk comes by. True: it need not go on. */
+/* Notes the time of each job of a walk. True: the walk may end. */
 static bool is_past(struct listing *l, uint64_t submitted_usec)
 {
     const struct job_filter *f = l->f;
@@ -84,8 +83,8 @@ static bool is_past(struct listing *l, uint64_t submitted_usec)
     return l->past = true;
 }
 
-/* Lock held. The id behind l->at that is next to be looked at; 0: none is. *ret_job NULL:
- * there is no such job, or no steps are left. */
+/* Lock held. Returns the next id behind l->at; 0: none. *ret_job NULL: no such job, or no
+ * steps are left. */
 static uint64_t next_entry(const struct listing *l, struct candidates *c, size_t *steps,
                            struct job **ret_job)
 {
@@ -99,8 +98,8 @@ static uint64_t next_entry(const struct listing *l, struct candidates *c, size_t
     return id;
 }
 
-/* Lock held. Fills views with matches after l->at until l->looks entries were looked at,
- * l->bytes were unpacked, or max is reached. */
+/* Lock held. Fills views with matches behind l->at until l->looks entries were looked at,
+ * l->bytes unpacked, or max reached. Returns their number. */
 static size_t slice_of_table(struct listing *l, struct job_view *views, size_t max)
 {
     size_t steps = l->looks, n = 0, shown = 0;
@@ -119,7 +118,7 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
             break;
         }
         l->at = id;
-        steps -= steps > 0; /* places without a job have been counted */
+        steps -= steps > 0; /* places without a job were counted there */
         if (!job)
             continue;
         if (is_past(l, job->status.submitted_usec))
@@ -141,7 +140,7 @@ static const struct job_key *key_at(const struct listing *l, size_t at)
     return &l->keys[l->f->newest_first ? l->f->nkeys - 1 - at : at];
 }
 
-/* How many may be read from the store at once: each counts there, and when it is told. */
+/* Returns how many entries may be read from the store: each costs a read and a look. */
 static size_t reads_left(size_t looks, size_t spent)
 {
     if (!spent)
@@ -149,8 +148,8 @@ static size_t reads_left(size_t looks, size_t spent)
     return spent < looks ? (looks - spent) / (QUERY_KEPT_COST + 1) : 0;
 }
 
-/* Without the lock: what is looked for may be in the store only. What was read of an
- * array is told before others are read. */
+/* Fills views from keys, without the lock: the store may be read. Elements read in one
+ * page are passed on before others are read. */
 static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t max)
 {
     struct query_looks looks = {.core = l->core, .asker = l->asker, .kept = l->kept};
@@ -175,7 +174,7 @@ static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t ma
             l->result = r;
         if (r < 0)
             continue;
-        f.orphans = views[n].orphan; /* named is named */
+        f.orphans = views[n].orphan; /* an orphan that is named is wanted */
         l->unpacked += views[n].unpacked + job_filter_cost(views[n].spec, &f);
         l->key_after[n] = l->at_key;
         if (job_filter_wants_view(&views[n], &f))
@@ -190,7 +189,7 @@ static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t ma
     return n;
 }
 
-/* Whether the keys have this one, or the array that it is an element of. */
+/* Returns whether the key, or the key of its array, is in the filter. */
 static bool has_key(const struct listing *l, const struct job_key *key)
 {
     const struct job_key wanted[] = {*key, {.id = key->id, .index = JOB_NO_INDEX}};
@@ -203,7 +202,8 @@ static bool has_key(const struct listing *l, const struct job_key *key)
     return false;
 }
 
-/* The cursor is a place in their order, which never changes: many may be of one id. */
+/* Fills views from orphans. The cursor is their place in a constant order: many may share
+ * an id. */
 static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t max)
 {
     const size_t all = auth_sees(&l->asker, getuid()) ? parts_of(l->core)->orphans->n : 0;
@@ -252,7 +252,7 @@ static void pass(struct listing *l, const struct job_view *v)
     l->room -= l->room > 0;
 }
 
-/* What the portion may yet look at. */
+/* Returns the looks left to the portion. */
 static size_t looks_left(const struct listing *l)
 {
     const size_t spent = l->looked + l->kept_looked * QUERY_KEPT_COST;
@@ -265,7 +265,7 @@ static size_t at_least_one(size_t n)
     return n ? n : 1;
 }
 
-/* A portion of the elements of an array: from its beginning, or from l->index on. */
+/* Passes on a portion of an array's elements: from the beginning, or from l->index on. */
 static void tell_elements(struct listing *l, uint64_t id, struct job_spec *spec)
 {
     struct expansion *e = calloc(1, sizeof(*e));
@@ -299,7 +299,7 @@ static void tell_elements(struct listing *l, uint64_t id, struct job_spec *spec)
     free(e);
 }
 
-/* An element whose array is one of the keys as well is told with that. */
+/* Returns whether the array of the element is a key too: the element comes with it. */
 static bool is_told_with_array(const struct listing *l, const struct job_key *key)
 {
     const struct job_key array = {.id = key->id, .index = JOB_NO_INDEX};
@@ -317,7 +317,7 @@ static void tell_rows(struct listing *l, const struct job_view *v)
         pass(l, v);
 }
 
-/* Takes v, and finishes it. False: it is not its turn yet. */
+/* Passes v on and finishes it. False: the portion ended before it. */
 static bool tell(struct listing *l, struct job_view *v)
 {
     const bool over = is_over(l);
@@ -334,8 +334,8 @@ static bool tell(struct listing *l, struct job_view *v)
     return !over;
 }
 
-/* The next one in the store that the filter wants. NULL: none is left, or l->result says
- * why, or it takes too long: !h->end. */
+/* Returns the next job of the store that the filter wants. NULL: none is left, an error
+ * (l->result), or too many looks (!h->end). */
 static struct job_view *next_kept(struct listing *l, struct history *h)
 {
     while (!l->result) {
@@ -359,8 +359,8 @@ static bool precedes(const struct listing *l, uint64_t a, uint64_t b)
     return l->f->newest_first ? a > b : a < b;
 }
 
-/* Tells the n jobs of a slice, and between them what the walk through the store finds.
- * What memory has is newer. */
+/* Passes on the n jobs of a slice and, in order between them, jobs of the store. Memory
+ * is newer where both have a job. */
 static void merge(struct listing *l, struct history *h, struct job_view *views, size_t n)
 {
     const uint64_t slice_end = l->at;
@@ -369,7 +369,7 @@ static void merge(struct listing *l, struct history *h, struct job_view *views, 
 
     do {
         kept = next_kept(l, h);
-        /* As far as the store has been looked at. */
+        /* The store has been looked at up to here. */
         uint64_t upto = kept ? kept->key.id : h->newest_first ? h->last : h->first;
         while (i < n && ((!kept && h->end) || precedes(l, views[i].key.id, upto)))
             tell(l, &views[i++]);
@@ -393,8 +393,8 @@ static void merge(struct listing *l, struct history *h, struct job_view *views, 
     l->end &= h->end;
 }
 
-/* The walk through the store over the ids behind `from`, as far as the slice went;
- * returns new; NULL: there is nothing to be found, or no memory (l->result). */
+/* Begins the walk through the store over ids from `from` to the end of the slice. Returns
+ * new; NULL: nothing to find, or no memory (l->result). */
 static struct history *begin_history(struct listing *l, uint64_t from)
 {
     const bool down = l->f->newest_first;
@@ -436,12 +436,12 @@ static void list_slice(struct listing *l)
     const uint64_t slice_end = l->at;
     bool all = true;
 
-    l->strays = l->kept_strays; /* the store is another walk */
+    l->strays = l->kept_strays; /* the store is a walk of its own */
     struct history *h = l->keys ? NULL : begin_history(l, from);
 
     if (h) {
         merge(l, h, views, n);
-        if (!l->full) /* else they are looked at again */
+        if (!l->full) /* otherwise they are looked at again */
             l->kept_strays = l->strays;
         history_fini(h);
         free(h);
@@ -460,7 +460,7 @@ static void list_slice(struct listing *l)
     l->end = false;
 }
 
-/* The rest of the array that the cursor has passed. */
+/* Goes on in the array that the cursor has passed. */
 static void go_on_within(struct listing *l)
 {
     uint64_t id = l->at;
@@ -487,7 +487,7 @@ static int end_list(struct listing *l, uint64_t *ret_cursor)
     return l->result;
 }
 
-/* May there be jobs of the store in what follows? */
+/* Returns whether jobs of the store may follow. */
 static bool may_be_kept(const struct listing *l)
 {
     if (!l->kept || l->keys || l->f->orphans)
@@ -496,7 +496,7 @@ static bool may_be_kept(const struct listing *l)
     return l->f->newest_first ? max > 0 : l->at < max;
 }
 
-/* Half of the looks are for memory, and half for the store. A page of that is told as a
+/* Gives half of the looks to memory, half to the store, whose pages are passed on
  * whole. */
 static void divide_looks(struct listing *l)
 {

@@ -26,7 +26,7 @@ static void view(const struct resource *r, uint64_t now, struct lock_view *ret)
     (void)snprintf(ret->name, sizeof(ret->name), "%s", named_name(r));
 }
 
-/* The page's names, each with its place. */
+/* Lists the names of the page, each with its place. */
 static void list_names(struct core *core, uid_t uid, const char *behind,
                        struct lock_page *ret)
 {

@@ -11,7 +11,7 @@
 #include "daemon/job/spec.h"
 
 #define LOCKS_PAGE    64  /* names in one answer */
-#define LOCKS_HOLDERS 256 /* jobs, and leases, that are looked at for it; holders in it */
+#define LOCKS_HOLDERS 256 /* most jobs and leases looked at, most holders returned */
 
 struct core;
 
@@ -20,36 +20,37 @@ enum lock_type { LOCK_LOCK, LOCK_SEMAPHORE, LOCK_RATE };
 struct lock_view {
     char name[JOB_CLAIM_BYTES + 1];
     enum lock_type type;
-    bool exclusive;         /* of a lock that is held so */
-    uint64_t capacity;      /* of a semaphore; of a rate its burst */
-    uint64_t interval_usec; /* of a rate: for one token */
-    uint64_t used;          /* permits, how many hold the lock, or tokens spent */
-    uint64_t told;                /* of these, by the holders in the answer */
-    uint64_t waiting;             /* jobs, arrays counted once, and leases */
-    bool leases_waiting;          /* some of the latter are in the answer */
+    bool exclusive;         /* an exclusive holder */
+    uint64_t capacity;      /* of a semaphore; of a rate: burst */
+    uint64_t interval_usec; /* of a rate: time per token */
+    uint64_t used;          /* permits, holders of the lock, or tokens spent */
+    uint64_t told;          /* part of `used` that the holders in the answer have */
+    uint64_t waiting;       /* jobs (arrays counted once) and leases */
+    bool leases_waiting;    /* some waiting leases are in the answer */
 };
 
-/* A job, or a lease: one that has it, or waits for it. */
+/* A job or lease that holds the lock, or a lease that waits for it. */
 struct lock_holder {
-    size_t lock; /* its index in the page */
-    struct job_key key; /* of a lease its id */
+    size_t lock;        /* its index in the page */
+    struct job_key key; /* of a lease: its id */
     enum job_claim_mode mode;
     uint64_t permits;    /* PERMITS */
-    uint64_t since_usec; /* CLOCK_REALTIME; 0: it is about to have it */
-    bool left;           /* the job has ended, and processes of it are left */
-    bool lease, waits;   /* of leases, with the next two */
+    uint64_t since_usec; /* CLOCK_REALTIME; 0: about to get it */
+    bool left;           /* the job has ended; its processes are left */
+    bool lease, waits;   /* of leases, like the next two members */
     pid_t pid;           /* 0: not known */
     char command[LEASE_COMMAND + 1];
 };
 
 struct lock_page {
     size_t n, nholders;
-    bool more; /* names behind the last */
+    bool more; /* names follow after the last */
     struct lock_view lock[LOCKS_PAGE];
-    struct lock_holder holder[LOCKS_HOLDERS]; /* jobs first, each the earliest first */
+    struct lock_holder holder[LOCKS_HOLDERS]; /* jobs first; each kind earliest first */
 };
 
-/* The user's locks behind this name, by name; "": from the first on. Takes the lock. */
+/* Returns the user's locks whose names follow `behind`, by name; "": from the first.
+ * Takes the lock. */
 void query_locks(struct core *core, uid_t uid, const char *behind, struct lock_page *ret);
 
 #endif

@@ -1,5 +1,5 @@
-/* One look at a job or an element: in memory, among those whose end alone is known, and
- * in the store; and at its output. */
+/* Looks at single jobs and elements, in memory (also ends of purged jobs) and in the
+ * store, and at their output. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,9 +15,9 @@
 #include "daemon/query/view.h"
 #include "daemon/store/reader.h"
 
-#define NEIGHBOUR 4 /* elements that are no farther apart are read together */
+#define NEIGHBOUR 4 /* elements at most this far apart are read together */
 
-/* Lock held: whether the store may know more than memory. */
+/* Lock held. Returns whether the store may know more than memory. */
 static bool is_kept_only(const struct core *core, uint64_t id, int64_t index)
 {
     const struct job *job = table_get(parts_of(core)->table, id);
@@ -55,7 +55,7 @@ static int get_locked(struct core *core, const struct asker *asker, uint64_t id,
     return 0;
 }
 
-/* As query_get(). *ret_deeper: the store is to be asked as well. */
+/* Like query_get(). *ret_deeper: ask the store as well. */
 static int get(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
                bool status_only, struct job_view *ret, bool *ret_deeper)
 {
@@ -84,8 +84,8 @@ int query_look(struct volt_cx *cx, struct core *core, const struct asker *asker,
     return r;
 }
 
-/* Lock held. As query_wants(); what an element is filtered by is its array's. *ret_spec
- * is to be asked as well, a reference; NULL: nothing is. */
+/* Lock held. Like query_wants(); an element is filtered by its array's spec. *ret_spec: a
+ * new reference to match without the lock; NULL: not needed. */
 static int wants_locked(struct core *core, const struct asker *asker,
                         const struct job_key *key, const struct job_filter *f,
                         struct job_spec **ret_spec)
@@ -113,7 +113,7 @@ int query_wants(struct core *core, const struct asker *asker, const struct job_k
     *ret_bytes = parts_of(core)->held->bytes + job_filter_cost(spec, f);
     core_did(core, 1, 0, 0);
     core_unlock(core);
-    if (spec) /* a pattern may take long: others have the lock meanwhile */
+    if (spec) /* without the lock: a pattern may take long */
         r = job_filter_wants_spec(spec, f);
     job_spec_unref(spec);
     return r;
@@ -129,7 +129,7 @@ int query_brief_spec(struct core *core, uint64_t id, struct job_spec **ret,
     const struct job *job = table_get(parts_of(core)->table, id);
     if (job)
         r = (*ret = jobs_brief_spec(core, job, ret_bytes)) ? 0 : -ENOMEM;
-    else /* others may be on their way while it has long gone */
+    else /* an earlier job may be purged while later submissions are entering */
         r = phase_entering(core) > 0 && id > jobs_forgotten_max(core) ? -EAGAIN : -ENOENT;
     core_did(core, 1, 0, 0);
     core_unlock(core);
@@ -138,7 +138,7 @@ int query_brief_spec(struct core *core, uint64_t id, struct job_spec **ret,
 
 /* --- many --------------------------------------------------------------------------- */
 
-/* The view of the page; -ENOENT: it is not there. */
+/* Copies the element's view from the page. -ENOENT: not in it. */
 static int view_of_page(const struct history *h, const struct job_key *key,
                         struct job_view *ret)
 {
@@ -155,7 +155,7 @@ static int view_of_page(const struct history *h, const struct job_key *key,
     return -ENOENT;
 }
 
-/* An element near the one before is read with those that follow in this direction. */
+/* Chooses the page: an element near the previous one is read with those that follow. */
 static void choose_page(const struct query_looks *l, const struct job_key *key,
                         struct history *h)
 {
@@ -212,7 +212,7 @@ int query_looks_next(struct volt_cx *cx, struct query_looks *l, const struct job
     l->id = key->id;
     l->index = key->index;
     if (found < 0)
-        return found == -ENOENT ? r : found; /* a view of the past holds nothing */
+        return found == -ENOENT ? r : found; /* a view of a purged job owns nothing */
     *ret = kept;
     return 0;
 }
@@ -237,8 +237,8 @@ static bool prints_there(const struct job_view *v, enum job_stream stream)
            (stream == JOB_STDOUT || spec->output_split);
 }
 
-/* It printed there, and it was nothing: no file and no row. Of an orphan only the record
- * is known: the file that is not there was empty when it was given up. */
+/* Returns whether the job printed nothing: no file and no row. An orphan's missing file
+ * was empty when it was released. */
 static bool printed_nothing(const struct job_view *v, enum job_stream stream)
 {
     if (v->status.state != JOB_DONE)
@@ -248,7 +248,7 @@ static bool printed_nothing(const struct job_view *v, enum job_stream stream)
     return !(v->status.kept & JOB_KEPT_FILE(stream)) && prints_there(v, stream);
 }
 
-/* There is no file, and no row: there should be the file. */
+/* Returns whether the file should exist: neither file nor row was found. */
 static bool was_removed(const struct job_view *v, enum job_stream stream)
 {
     const enum job_state state = (enum job_state)v->status.state;
@@ -259,7 +259,8 @@ static bool was_removed(const struct job_view *v, enum job_stream stream)
            JOB_BUSY_STATES & 1u << state;
 }
 
-/* It cannot be in a file or in the store. Of an orphan only the record is known. */
+/* Returns whether the output can be neither in a file nor in the store. Orphans may have
+ * both. */
 static bool is_elsewhere(const struct job_view *v, enum job_stream stream)
 {
     return v->spec && !v->orphan && !prints_there(v, stream);
@@ -272,8 +273,7 @@ struct opening {
     int r;
 };
 
-/* Waits for the disk: for a name that is not in memory, for a thread that renames a file,
- * for the store. */
+/* Opens the output. Waits for the disk: names not in memory, renames, the store. */
 static void open_there(void *arg)
 {
     struct opening *o = arg;
@@ -282,7 +282,7 @@ static void open_there(void *arg)
 
     o->r = output_open(parts_of(core)->outputs, parts_of(core)->store, &v->key, o->stream,
                        v->status.state == JOB_DONE);
-    /* Output goes with its job, at once: while the one is there, so is the other. */
+    /* Output is purged with its job: while the job is there, so is the output. */
     if (o->r == -ENODATA && v->status.kept & JOB_KEPT_STORE(o->stream) &&
         store_has(parts_of(core)->store, v->key.id) > 0)
         o->r = -EBADMSG;
@@ -318,7 +318,7 @@ int query_open_output(struct volt_cx *cx, struct core *core, const struct asker 
         if (r < 0)
             return r;
         if (v.forgotten)
-            return -EIDRM; /* such a view holds nothing */
+            return -EIDRM; /* such a view owns nothing */
         ended = v.status.state == JOB_DONE;
         r = open_aside(cx, core, &v, stream);
         bool nothing = r == -ENODATA && printed_nothing(&v, stream);
@@ -327,7 +327,7 @@ int query_open_output(struct volt_cx *cx, struct core *core, const struct asker 
         job_view_fini(&v);
         if (nothing)
             return output_open_empty();
-        /* It has ended since, perhaps, and given its file up. */
+        /* The job may have ended since, and moved its output. */
         if (r != -ENODATA || !running || before)
             return removed ? -ESTALE : r;
         ended = true;

@@ -20,8 +20,8 @@ static bool is_live(struct core *core, uid_t uid, struct job_edge edge)
     return live;
 }
 
-/* Whether its elements need not be read: memory has them, or they have been, or all are
- * alike. */
+/* Returns whether the elements need not be read: memory has them, they have been read, or
+ * all ended alike. */
 static bool knows_elements(struct core *core, uid_t uid, const struct job_edge *edge)
 {
     if (edge->past || edge->result == JOB_RESULT_SUCCESS)
@@ -40,8 +40,8 @@ static bool is_known(struct core *core, uid_t uid, const struct job_edge *edge)
     return edge->result || is_live(core, uid, *edge);
 }
 
-/* What the store has of the elements; of those that it has not, they are lost. -ENOENT:
- * it has none, as the array leaves it just now. */
+/* Reads the ends of the elements; elements that the store lacks are lost. -ENOENT: the
+ * array is being purged. */
 static int read_elements(struct volt_cx *cx, struct core *core,
                          const struct job_owner *owner, const struct job_view *array,
                          struct past_elements *past, size_t *ret_read)

@@ -1,5 +1,4 @@
-/* The jobs that a spec waits for (`after`) and that are not among the live ones: how they
- * ended, from what memory or the store has of them. */
+/* Ended jobs that a spec waits for (`after`), and how they ended. */
 #ifndef VOLTD_QUERY_PAST_EDGES_H
 #define VOLTD_QUERY_PAST_EDGES_H
 
@@ -10,10 +9,12 @@
 struct core;
 struct volt_cx;
 
-/* Into the spec, from *at on: what is known of each of them. Takes the lock, and reads
- * the store on behalf of the poll that cx is of; NULL: nothing runs yet. 0: of all;
- * -ENOENT: *at is of no job, or of one that is not the owner's; -ENOMEM; -EBADMSG and
- * other errors of the store. *ret_read: of so many the store was asked. */
+/* Sets in the spec, from edge *at on, how each ended job ended. Takes the lock, and reads
+ * the store on behalf of the poll of cx; NULL: nothing runs yet. *ret_read: entries read
+ * from the store. Returns:
+ *   0: all edges done
+ *   -ENOENT: the job of edge *at does not exist or has another owner
+ *   -ENOMEM; -EBADMSG and other errors of the store */
 int past_edges_look(struct volt_cx *cx, struct core *core, const struct job_owner *owner,
                     struct job_spec *spec, size_t *at, size_t *ret_read);
 

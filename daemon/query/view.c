@@ -1,4 +1,4 @@
-/* Views of jobs, and which of them a filter wants. */
+/* Views of jobs, and filters on them. */
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ bool job_filter_wants_spec(const struct job_spec *spec, const struct job_filter 
     return true;
 }
 
-/* When an orphan was submitted, nobody knows. */
+/* Returns whether the submission time matches. Orphans have none. */
 static bool time_matches(const struct job_view *v, const struct job_filter *f)
 {
     const uint64_t at = v->status.submitted_usec;
@@ -89,9 +89,9 @@ bool job_filter_wants_view(const struct job_view *v, const struct job_filter *f)
 
 /* --- views: lock held --------------------------------------------------------------- */
 
-/* A century: what ends later has no date. */
+/* A century: later dates are not given. */
 #define LONGEST UINT64_C(3155760000000000)
-/* Longer than a keeper takes to kill a tree, or another one to begin. */
+/* Longer than a keeper takes to kill a tree, or to be replaced. */
 #define KEEPER_AWAY UINT64_C(2000000)
 
 static bool misses_keeper(const struct core *core, const struct job *job,
@@ -102,7 +102,8 @@ static bool misses_keeper(const struct core *core, const struct job *job,
            run_keeper_away_usec(core) >= KEEPER_AWAY;
 }
 
-/* Of an array all that is queued is held, also while some of it runs. */
+/* Returns whether it is held. An array is held for all its queued elements, also while
+ * others run. */
 static bool is_held(const struct job *job, const struct job_view *v)
 {
     const bool waits = v->has_counts ? v->queued > 0 : v->status.state == JOB_QUEUED;
@@ -110,7 +111,8 @@ static bool is_held(const struct job *job, const struct job_view *v)
     return waits && (job->array ? job->array->held : v->status.held);
 }
 
-/* The element does, or all do of which the array has not got its slots. */
+/* Returns whether the element, or every element of the array without a slot, waits for
+ * elements. */
 static bool waits_for_elements(const struct job *job, int64_t offset)
 {
     if (!job->array || !job->array->rest)
@@ -119,14 +121,14 @@ static bool waits_for_elements(const struct job *job, int64_t offset)
                                : each_unmet(job, (uint64_t)offset) != NULL;
 }
 
-/* Nothing of it runs, and something is to. */
+/* Returns whether something is queued and nothing runs. */
 static bool is_queued(const struct job_view *v)
 {
     return v->has_counts ? v->queued && !v->running : v->status.state == JOB_QUEUED;
 }
 
-/* How long an element backs off still, beside the line in which its array is; of an array
- * all that is queued. */
+/* Returns the back-off left of an element, or of an array whose queued elements all back
+ * off. */
 static uint64_t rest_left(struct core *core, const struct job *job, int64_t offset,
                           const struct job_view *v)
 {
@@ -139,7 +141,7 @@ static uint64_t rest_left(struct core *core, const struct job *job, int64_t offs
     return waiting_rest_of(core, job, offset);
 }
 
-/* Of one in the line. */
+/* Sets the wait of a waiter in the line. */
 static void view_place(const struct explain_brief *brief, struct job_view *v)
 {
     v->wait_group = explain_group(brief);
@@ -263,10 +265,10 @@ struct job_spec *jobs_brief_spec(struct core *core, const struct job *job,
     return r < 0 ? NULL : spec;
 }
 
-#define GLOB_STEP 4 /* bytes that take as long: a step is up to 4 ns */
+#define GLOB_STEP 4 /* bytes unpacked in the time of one step of fnmatch(), up to 4 ns */
 
-/* fnmatch() goes back to the latest star alone: what stands between two of them is tried
- * at each byte of the name, what stands before the first one once. */
+/* fnmatch() backtracks only to the latest star: text between two stars is tried at each
+ * byte of the name, text before the first star once. */
 size_t job_filter_cost(const struct job_spec *spec, const struct job_filter *f)
 {
     size_t longest = 0, n;
@@ -301,7 +303,7 @@ static bool job_matches(struct core *core, const struct job *job,
     return matches;
 }
 
-/* Unpacked once where that is enough. */
+/* Fills in the spec if the filter wants it: unpacked once. */
 static bool brief_matches(struct core *core, const struct job *job,
                           const struct job_filter *f, struct job_view *ret)
 {

@@ -20,7 +20,7 @@
 #include "daemon/core/waiting.h"
 #include "daemon/core/work.h"
 
-#define CALL_JOBS 8 /* of a call inside it: looked at, at most */
+#define CALL_JOBS 8 /* jobs of a call inside it that are looked at, at most */
 
 static enum job_wait wait_of(const struct reason *r)
 {
@@ -28,7 +28,8 @@ static enum job_wait wait_of(const struct reason *r)
                         : explain_wait(r->kind, r->in_front > 0);
 }
 
-/* Of a rate, or of the limit of its array: it gets a slot with it. */
+/* Returns the line of a waiter for a rate, or for the limit of its array: its slot comes
+ * with it. */
 static struct why_line line_of_alone(const struct reason *r)
 {
     if (!r->resource)
@@ -68,7 +69,7 @@ static struct why_line line_of(const struct reason *r)
     return line;
 }
 
-/* What the user's waiter needs before it may start. */
+/* Adds what the user's waiter needs before it may start. */
 static void add_of_admission(struct core *core, uid_t uid, const struct waiter *w,
                              struct why *ret)
 {
@@ -97,7 +98,7 @@ static void add_of_admission(struct core *core, uid_t uid, const struct waiter *
     }
 }
 
-/* One more; NULL: there is no room. */
+/* Adds a reason; NULL: no room. */
 static struct why_reason *add_reason(struct why *ret, enum job_wait wait)
 {
     if (ret->n == WHY_MOST)
@@ -106,7 +107,7 @@ static struct why_reason *add_reason(struct why *ret, enum job_wait wait)
     return &ret->reason[ret->n++];
 }
 
-/* Elements that back off are not in the line with their array. */
+/* Adds the elements that back off, which are not in the line with their array. */
 static void add_of_resting(struct core *core, const struct job *array,
                            const struct job_view *v, struct why *ret)
 {
@@ -125,7 +126,7 @@ static void add_of_resting(struct core *core, const struct job *array,
                    when);
 }
 
-/* What stands still by hand. */
+/* Adds what the user has paused. */
 static void add_of_pause(const struct job_view *v, struct why *ret)
 {
     const bool paused = v->has_counts ? v->paused > 0 : v->status.state == JOB_PAUSED;
@@ -142,8 +143,8 @@ static void add_of_pause(const struct job_view *v, struct why *ret)
                    id);
 }
 
-/* What backs off by its task is not in the line: an element, or a job for which there was
- * no memory. Whether it does. */
+/* Adds a back-off outside the line: an element, or a job that lacked memory. Returns
+ * whether there is one. */
 static bool add_of_rest(struct core *core, const struct job *job, int64_t offset,
                         struct why *ret)
 {
@@ -156,8 +157,9 @@ static bool add_of_rest(struct core *core, const struct job *job, int64_t offset
     return true;
 }
 
-/* What the element waits for of another array; of an array without a condition for that,
- * as it takes nothing, the first of its rest, if none is ready. Whether it does. */
+/* Adds what the element waits for of another array. For an array without such a condition
+ * (it claims nothing): the first queued element, if none is ready. Returns whether there
+ * is one. */
 static bool add_of_elements(const struct job *job, int64_t offset, struct why *ret)
 {
     const bool whole = offset == NO_OFFSET;
@@ -174,7 +176,7 @@ static bool add_of_elements(const struct job *job, int64_t offset, struct why *r
     return true;
 }
 
-/* What one that has started, or an end, waits for. */
+/* Adds what a started or ending job waits for. */
 static void add_of_view(const struct job_view *v, struct why *ret)
 {
     const bool waits = v->wait == JOB_WAIT_KEEPER || v->wait == JOB_WAIT_SURVIVORS;
@@ -187,8 +189,8 @@ static void add_of_view(const struct job_view *v, struct why *ret)
                            : "processes of it live on that SIGKILL has not ended");
 }
 
-/* The first of its jobs that has not ended, of the first few. Its state; DONE: all of
- * these have, as far as is known, and *ret is the last of them. */
+/* Returns the state of the call's first job that has not ended, and the job in *ret;
+ * looks at CALL_JOBS. DONE: all of these have ended, and *ret is the last. */
 static enum job_state first_left(struct core *core, const struct inner_wait *call,
                                  struct job_key *ret, size_t *looks)
 {
@@ -225,8 +227,8 @@ static void add_of_call(struct core *core, const struct inner_wait *call, struct
                    state == JOB_DONE ? "" : job_state_name(state));
 }
 
-/* Those inside of it, of the first few of its user's. One reason is left for the lease,
- * and one for the slot. */
+/* Adds calls inside the job, among the first of its user. Leaves room for the lease and
+ * the slot. */
 static void add_of_calls(struct core *core, uid_t uid, const struct job_key *key,
                          struct why *ret)
 {
@@ -242,7 +244,7 @@ static void add_of_calls(struct core *core, uid_t uid, const struct job_key *key
     }
 }
 
-/* " (held by ...)": what has the lock that the lease waits for, if it is found. */
+/* Writes " (held by ...)": the holder of the lock that the lease waits for, or "". */
 static void holder_text(struct core *core, const struct lease *l, char *ret, size_t size,
                         size_t *looks)
 {
@@ -261,7 +263,7 @@ static void holder_text(struct core *core, const struct lease *l, char *ret, siz
         (void)snprintf(ret, size, " (held by job %s)", id);
 }
 
-/* The first lease that waits inside of it, likewise. */
+/* Adds the first lease that waits inside the job, among the first of its user. */
 static void add_of_lease(struct core *core, uid_t uid, const struct job_key *key,
                          struct why *ret)
 {
@@ -282,7 +284,7 @@ static void add_of_lease(struct core *core, uid_t uid, const struct job_key *key
                    by);
 }
 
-/* What something inside it waits for, as far as is known; and that it lends its slot. */
+/* Adds what the job waits for inside itself, and that it lends its slot. */
 static void add_of_inside(struct core *core, const struct job *job, int64_t offset,
                           const struct job_view *v, struct why *ret)
 {
@@ -300,7 +302,7 @@ static void add_of_inside(struct core *core, const struct job *job, int64_t offs
                        "then, before all that wait for one");
 }
 
-/* Something of it waits that has no slot. An array does while it has such elements. */
+/* Returns whether part of it waits without a slot. */
 static bool is_to_start(const struct job_view *v)
 {
     return v->has_counts
@@ -349,7 +351,7 @@ void query_why_new(struct core *core, struct job *job, struct why *ret)
         add_of_admission(core, job->owner.uid, &job->waiter, ret);
 }
 
-/* It waits for a moment, behind all others, and goes. */
+/* Puts a waiter at the end of the line, explains it and takes it out again. */
 void query_why_lease(struct core *core, uid_t uid, const struct job_claim *claim,
                      struct why *ret)
 {

@@ -77,9 +77,9 @@ enum server_limit {
 };
 
 /* Adds a connection to the server's list and to its user's share:
- * - 0
- * - -EMFILE: *ret is the limit that is reached
- * - -ENOMEM, -ESHUTDOWN
+ *   0
+ *   -EMFILE: *ret is the limit that is reached
+ *   -ENOMEM, -ESHUTDOWN
  *
  * At MaxConnections= the newest connection of the user with the most is evicted for a
  * user with at least two fewer, which leads to equal parts. Reserved connections have
