@@ -1,4 +1,4 @@
-/* The jobs that an edit makes others wait for are looked up: steer.h. */
+/* Looks up the jobs that an edit adds to `after`: steer.h. */
 #include <errno.h>
 
 #include "base/error.h"

@@ -1,12 +1,12 @@
-/* Forgetting on demand: ended jobs leave memory, store and output folders before their
- * time, and their keys are free; so are those of jobs of which nothing else is left.
+/* Purging on demand: ended jobs leave memory, store and output folders before retention
+ * ends, and their keys are freed; keys of jobs already purged as well.
  *
- * From the newest to the oldest, a slice at a time: list, take out of memory and append
- * to the store under one lock, wait for the commit, let others run. So a hundred thousand
- * of them cost others a slice here and there, and the store's groups stay small. What has
- * not ended is never touched; what ends meanwhile may be missed. Whose end has been told
- * is waited for: its task may need a moment more than the news of it, and so may the
- * facts of those that wait for it, which a restart would look for in vain. */
+ * From newest to oldest, a slice at a time: list, remove from memory and append to the
+ * store under one lock, wait for the commit, let others run. So a hundred thousand jobs
+ * delay others by a slice now and then, and the store's groups stay small. Live jobs are
+ * never touched; jobs that end during the walk may be missed. A job whose end is known is
+ * waited for: its task may need a moment more, and so may the facts of jobs that wait for
+ * it, which a restart would look for in vain. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -22,21 +22,21 @@
 #include "daemon/store/retention.h"
 
 #define PAUSE_USEC UINT64_C(1000)
-#define PAUSES_MAX 1000 /* of one call: its end may wait for a disk */
+#define PAUSES_MAX 1000 /* per call: an end may wait for a disk */
 
 struct forgetting {
     struct job_filter filter;
-    uint64_t before_usec; /* what ended later stays */
+    uint64_t before_usec; /* jobs that ended later stay */
     struct query_walk walk;
-    uint64_t seen; /* that match and have ended: the newest stay */
+    uint64_t seen; /* matching ended jobs so far: the newest stay */
     bool end;
     size_t n;
-    size_t bytes; /* of specs unpacked for one slice; for its labels once more */
-    uint64_t ids[JOBS_SLICE]; /* of one slice */
+    size_t bytes;             /* of specs unpacked for a slice, plus its labels */
+    uint64_t ids[JOBS_SLICE]; /* of a slice */
     struct siphash128 keys[JOBS_SLICE];
     struct store_commit commit;
     struct volt_sleep pause;
-    struct volt_yield turn; /* of others */
+    struct volt_yield turn; /* for other tasks */
     unsigned pauses;
 };
 
@@ -58,14 +58,13 @@ static int collect(void *arg, const struct job_view *v)
     return 0;
 }
 
-/* Lock held. Something is still to be done about the end of the job; NULL: memory has let
- * it go. */
+/* Lock held. Returns whether the job's end still has work to do; NULL: not in memory. */
 static bool is_at_work(const struct core *core, uint64_t id, const struct job *job)
 {
     return (job && job->tasks) || dependencies_is_awaited(core, id);
 }
 
-/* Lock held. False: it is not ended, all of it. */
+/* Lock held. Removes the job from memory. False: it, or a part of it, has not ended. */
 static bool leave(struct core *core, uint64_t id, struct siphash128 key, struct tx *tx)
 {
     struct job *job = table_get(parts_of(core)->table, id);
@@ -95,7 +94,7 @@ static int forget_slice(struct steer_forget *f)
     core_did(core, p->n, 0, n);
     int r = store_forget(parts_of(core)->store, gone, n, &p->commit);
     dispatch_finish(&tx);
-    if (!store_durable(parts_of(core)->store)) /* no store tells when */
+    if (!store_durable(parts_of(core)->store)) /* a store in memory reports no removals */
         jobs_forget_output(core, gone, n);
     f->ret_count += n;
     f->facts = n;
@@ -116,8 +115,7 @@ static bool any_at_work(struct core *core, const struct forgetting *p)
     return any;
 }
 
-/* READY: there is a slice, or nothing more, or f->ret < 0. One portion of the list a
- * poll. */
+/* Lists one portion per poll. READY: a slice is full, nothing is left, or f->ret < 0. */
 static enum volt_poll list_poll(struct volt_cx *cx, struct steer_forget *f)
 {
     struct forgetting *p = f->pending;
@@ -148,7 +146,7 @@ static void begin(struct steer_forget *f)
     p->filter = *f->filter;
     p->filter.newest_first = true;
     p->filter.states = p->filter.states && !(p->filter.states & 1u << JOB_DONE)
-                           ? 1u << JOB_STATE_COUNT /* that of no job */
+                           ? 1u << JOB_STATE_COUNT /* matches no job */
                            : 1u << JOB_DONE;
     p->before_usec = f->older_usec < now ? now - f->older_usec : 0;
 }

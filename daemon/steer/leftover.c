@@ -1,4 +1,4 @@
-/* Locks that are held by what is left of ended jobs are given back by hand: steer.h. */
+/* Frees locks by hand that processes left of ended jobs still hold: steer.h. */
 #include "daemon/core/claims.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/table.h"
@@ -12,8 +12,8 @@ static bool is_left(const struct work *w, const char *name)
     return jobs_left(w->job, jobs_status(w->job, w->offset)) && claims_has(w->job, name);
 }
 
-/* The holder behind the latest that was come by; the first one if that has nothing any
- * more: those that were looked at are passed by then. */
+/* Returns the holder after the latest one, or the first if the latest holds nothing any
+ * more: those looked at are skipped by their numbers. */
 static struct list_node *resume(const struct core *core, const struct user *u,
                                 const struct steer_free *f)
 {
@@ -37,7 +37,7 @@ static void look(struct tx *tx, struct work *w, struct steer_free *f)
     f->ret_count++;
 }
 
-/* Of a portion of those that hold anything. */
+/* Frees the claims of a portion of the user's holders. */
 static void free_some(struct tx *tx, const struct user *u, struct steer_free *f)
 {
     struct list_node *n = resume(tx->core, u, f), *next;

@@ -28,7 +28,7 @@ static int post(struct tx *tx, struct job *job, int64_t offset, struct pausing *
     return -EAGAIN;
 }
 
-/* What has its slot and is starting runs in a moment. */
+/* A starting job with a slot will run in a moment. */
 static int why_not(const struct pausing *p, const struct job_status *st,
                    const struct work *w)
 {
@@ -52,7 +52,7 @@ static int step_one(struct tx *tx, struct job *job, int64_t offset, struct pausi
     return st.state == JOB_PAUSED ? 0 : why_not(p, &st, w);
 }
 
-/* From the first element on, again and again, until a pass finds all of them so. */
+/* Visits the elements again and again, until one pass finds all of them done. */
 static int step_array(struct tx *tx, struct job *job, struct pausing *p)
 {
     const struct core *core = tx->core;
@@ -85,8 +85,8 @@ int pausing_step(struct tx *tx, struct job *job, int64_t offset, struct pausing 
     if (job->array && offset == NO_OFFSET)
         return step_array(tx, job, p);
     p->rests = true;
-    /* What was asked for has been done; or another has undone it since: it is not done
-     * again, as two that wait for the opposite would go on for ever. */
+    /* The request was fulfilled once. If somebody has undone it since, it is not
+     * repeated: two opposite requests would never end. */
     const enum job_state undone = p->on ? JOB_RUNNING : JOB_PAUSED;
     if (p->any && jobs_any_status(job, offset).state == undone)
         return 0;

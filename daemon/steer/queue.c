@@ -1,4 +1,4 @@
-/* Queues, changed by hand: steer.h. */
+/* Changes queues by hand: steer.h. */
 #include "daemon/core/parts.h"
 #include "daemon/core/queues.h"
 #include "daemon/core/tx.h"

@@ -1,4 +1,4 @@
-/* The size of semaphores, set by hand: steer.h. */
+/* Sets the size of semaphores by hand: steer.h. */
 #include "daemon/core/claims.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/tx.h"

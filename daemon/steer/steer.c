@@ -27,7 +27,7 @@ static int cancel_some(struct tx *tx, struct job *job, int64_t offset,
         core_cancel_elements(tx, job, &at->offset, at->looks ? at->looks : CORE_ENTRIES,
                              at->most_facts ? at->most_facts : CORE_FACTS);
     if (r == -ENOMEM)
-        agenda_add(tx->core, job); /* the dispatcher goes on */
+        agenda_add(tx->core, job); /* the dispatcher goes on with it */
     return r;
 }
 
@@ -86,7 +86,7 @@ static int steer(struct tx *tx, struct job *job, int64_t offset,
     return cancel_some(tx, job, offset, at);
 }
 
-/* The job may be forgotten between two portions, hence the look-up each time. */
+/* The job may be purged between two portions: it is looked up each time. */
 int steer_step(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
                struct steer_at *at)
 {
@@ -140,7 +140,7 @@ void steer_barrier_fini(struct steer_barrier *b)
     store_commit_fini(&b->commit);
 }
 
-/* Others would be told the same. */
+/* Returns whether all other jobs would get the same error. */
 static bool ends_all(int r)
 {
     return r == -ENOMEM || r == -EINVAL || r == -ESTALE || store_refusal_text(r);
@@ -174,7 +174,7 @@ static void begin_next(struct steer_all *c)
     c->at = (struct steer_at){.begun = false};
 }
 
-/* A portion of the elements of the last of the arrays. */
+/* Cancels a portion of the elements of the last array. */
 static void cancel_elements(struct steer_all *c)
 {
     c->at.begun = true;
@@ -190,8 +190,7 @@ static void cancel_elements(struct steer_all *c)
     begin_next(c);
 }
 
-/* The last of those that it is not done with; after a rest, if its tasks are to do
- * something first. */
+/* Steers the last unfinished job; after a rest if its tasks have to act first. */
 static enum volt_poll rested_poll(struct volt_cx *cx, struct steer_all *c)
 {
     if (!c->rest.deadline_usec)
@@ -214,16 +213,16 @@ static enum volt_poll rested_poll(struct volt_cx *cx, struct steer_all *c)
     return VOLT_READY;
 }
 
-/* These states of a filter without that of ended jobs. */
+/* Returns these states without DONE. */
 static uint32_t but_done(uint32_t states)
 {
     const uint32_t live = (1u << JOB_DONE) - 1;
 
     states = states ? states & live : live;
-    return states ? states : 1u << JOB_STATE_COUNT; /* that of no job */
+    return states ? states : 1u << JOB_STATE_COUNT; /* matches no job */
 }
 
-/* A portion of the list of jobs: of those that have not ended. */
+/* Steers a portion of the listed jobs that have not ended. */
 static void steer_listed(struct volt_cx *cx, struct steer_all *c)
 {
     struct job_filter f = *c->filter;
@@ -283,7 +282,7 @@ void steer_all_fini(struct steer_all *c)
 
 /* --- signals ------------------------------------------------------------------------ */
 
-/* 0 and the key of the running attempt. */
+/* Returns 0 and the key of the running attempt. */
 static int running_key(struct steer_signal *s, struct job_key *ret)
 {
     struct job_view v;

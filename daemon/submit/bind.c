@@ -1,10 +1,10 @@
 /* Jobs that wait for others of the same submission.
  *
- * Their items come behind those of their antecedents, whose ids are known once ids have
- * been taken, or earlier where a key stands for an earlier job. Such an edge is made
- * then, before anything is appended: the facts of all go in one group, so no job is kept
- * without those that it waits for. The hash that a key has of such a spec is made anew
- * with the ids, as the next start makes it from what is kept. */
+ * Their items come after their antecedents' items. The ids of antecedents are known once
+ * ids are taken, or earlier where a key stands for an earlier job. The edges are made
+ * then, before anything is appended: all facts go in one group, so no job is durable
+ * without its antecedents. The hash of a key for such a spec is made again with the ids,
+ * as the next start makes it from the stored spec. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -16,8 +16,8 @@
 #include "daemon/query/query.h"
 #include "daemon/submit/submission.h"
 
-/* The antecedent is an earlier job, which may be in the store alone. One that has left it
- * since its key was looked at is lost. */
+/* Looks up antecedents that are earlier jobs, maybe only in the store. One that was
+ * purged after its key was looked up is lost. */
 static int look_at_past(struct volt_cx *cx, struct jobs_submit *s, struct job_spec *spec,
                         size_t at)
 {
@@ -56,7 +56,7 @@ static int bind_edge(struct volt_cx *cx, struct jobs_submit *s, struct job *job,
     return r;
 }
 
-/* The job that stands for the next item has its id, and its edges. */
+/* Sets the id of the next item's job, and the ids in its edges. */
 static int bind_item(struct volt_cx *cx, struct jobs_submit *s, size_t i)
 {
     struct submission *p = s->pending;
@@ -74,7 +74,7 @@ static int bind_item(struct volt_cx *cx, struct jobs_submit *s, size_t i)
     if (r == 0 && job->claimed)
         r = claim_rehash(s, i);
     if (r == 0 && job_waits_bare(job))
-        (void)job_slumber(s->core, job); /* without memory it stays awake */
+        (void)job_slumber(s->core, job); /* without memory it stays unpacked */
     return r;
 }
 
@@ -95,7 +95,7 @@ enum volt_poll bind_poll(struct volt_cx *cx, struct jobs_submit *s)
 
     p->bind_error = p->ids ? 0 : begin(s);
     p->bodies.bytes = 0;
-    /* The pass before may have ended in this poll, and have looked at much itself. */
+    /* The previous pass may have ended in this poll, after many looks of its own. */
     const size_t behind = s->looked < SUBMIT_SLICE ? s->looked : SUBMIT_SLICE;
     for (const size_t most = behind + SUBMIT_EDGES;
          p->bind_error == 0 && n > 0 && s->looked < most &&

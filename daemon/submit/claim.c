@@ -1,17 +1,15 @@
 /* Idempotency keys in a submission.
  *
- * A submission claims its keys before it takes ids. A key gets the id of its job when the
- * job enters the table, after the commit. A submission that finds a key with an id has
- * its answer; one that finds the claim of another submission waits until that is settled
- * or released.
+ * A submission claims its keys before it takes ids. A key gets its job's id when the job
+ * enters the table, after the commit. A submission that finds a key with an id has its
+ * answer; one that finds a claim waits until that is settled or released.
  *
- * No deadlock: a submission that waits for a younger one keeps its own claims; one that
- * waits for an older one first gives all of them back, and then claims the key that it
- * waits for before any other. So a submission with claims waits for younger ones only,
- * which cannot be a circle, and the oldest never gives any back: it gets all its keys.
+ * No deadlock: a submission that waits for a younger one keeps its claims. One that waits
+ * for an older one first gives all of them back, then claims the awaited key before any
+ * other. So a submission with claims waits only for younger ones, which cannot be a
+ * circle. The oldest never gives claims back: it gets all its keys.
  *
- * A key lives on when its job has ended: core/keys.h. With on_exists a later job may take
- * it over. */
+ * A key outlives its job: core/keys.h. With on_exists a later job may take it over. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,13 +28,13 @@ enum claimed {
     CLAIM_REJECT, /* on_exists */
     CLAIM_WAIT,
     CLAIM_QUOTA,
-    CLAIM_KEYS,    /* the user has as many as there may be */
-    CLAIM_UNKNOWN, /* it would be a new job, and waits for one that nobody knows */
-    CLAIM_NOT_NEW, /* likewise, and its queue does not take it, or what it claims */
+    CLAIM_KEYS,    /* the user has MaxKeysPerUser= keys */
+    CLAIM_UNKNOWN, /* a new job with an antecedent that is not known */
+    CLAIM_NOT_NEW, /* a new job that its queue rejects, or its claims */
     CLAIM_NO_MEMORY,
 };
 
-/* What an item brings: its key, and what it stands for. */
+/* An item's hashed key, and the hash of what it stands for. */
 struct keyed {
     struct siphash128 name, body;
 };
@@ -46,7 +44,8 @@ static bool is_hashed(struct siphash128 body)
     return body.lo || body.hi;
 }
 
-/* Lists per item are made when first needed. False: no memory. */
+/* Notes that job `id` stands for the item. Lists are made when needed. False: no
+ * memory. */
 static bool note_same(const struct jobs_submit *s, size_t i, uint64_t id)
 {
     struct submission *p = s->pending;
@@ -69,7 +68,7 @@ static bool note_old_body(const struct jobs_submit *s, size_t i, struct siphash1
     return p->old_body;
 }
 
-/* What the key of an item stands for is hashed once. False: no memory. */
+/* Hashes, once, what the item's key stands for. False: no memory. */
 static bool note_body(const struct jobs_submit *s, size_t i)
 {
     struct submission *p = s->pending;
@@ -99,8 +98,8 @@ int claim_rehash(struct jobs_submit *s, size_t i)
     return 0;
 }
 
-/* Another item of this submission has the key already. Where jobs wait for others of it,
- * each item is a job of its own. */
+/* Decides on an item whose key another item of this submission has. If items wait for
+ * others, each item must be a job of its own. */
 static enum claimed claim_twice(const struct jobs_submit *s, const struct keys_entry *e,
                                 enum job_on_exists on_exists, struct siphash128 body)
 {
@@ -118,7 +117,7 @@ static enum claimed claim_twice(const struct jobs_submit *s, const struct keys_e
     return CLAIM_REJECT;
 }
 
-/* NULL: there are as many as there may be, or no memory: *ret says which. */
+/* Adds a key. NULL: the user has too many, or no memory; *ret says which. */
 static struct keys_entry *put_new(struct jobs_submit *s, struct siphash128 name,
                                   enum claimed *ret)
 {
@@ -131,7 +130,7 @@ static struct keys_entry *put_new(struct jobs_submit *s, struct siphash128 name,
     return user && *ret != CLAIM_KEYS ? keys_put(p->keys, name, user) : NULL;
 }
 
-/* MINE: it may be a new job. */
+/* MINE: the item may be a new job. */
 static enum claimed may_be_new(const struct jobs_submit_item *item)
 {
     if (item->not_new)
@@ -139,8 +138,8 @@ static enum claimed may_be_new(const struct jobs_submit_item *item)
     return submission_unknown(item->spec) ? CLAIM_UNKNOWN : CLAIM_MINE;
 }
 
-/* The key is that of an earlier job: it stays with that, or is taken over. Until that is
- * settled the entry keeps the earlier id, and the earlier hash is noted. */
+/* Decides on a key of an earlier job: that job keeps it, or it is taken over. Until this
+ * is settled the entry keeps the earlier id, and the earlier hash is noted. */
 static enum claimed claim_again(struct jobs_submit *s, size_t i, struct keys_entry *e,
                                 const struct keyed *key)
 {
@@ -182,7 +181,8 @@ static bool is_older(const struct submission *a, const struct submission *b)
     return a->age < b->age;
 }
 
-/* Lock held. *ret_id: the job that has the key, SAME_BATCH: an item of ours. */
+/* Lock held. *ret_id: the job that has the key; SAME_BATCH: an item of this
+ * submission. */
 static enum claimed claim(struct jobs_submit *s, size_t i, const struct keyed *key,
                           uint64_t *ret_id)
 {
@@ -245,7 +245,7 @@ static void refuse(struct jobs_submit *s, size_t i, enum claimed why, uint64_t i
         submission_reject(item, -ENOMEM, "out of memory");
 }
 
-/* False: it has to wait. */
+/* Claims the key of item i, if any. False: it has to wait. */
 static bool claim_item(struct jobs_submit *s, size_t i)
 {
     struct submission *p = s->pending;
@@ -282,7 +282,7 @@ static bool claim_item(struct jobs_submit *s, size_t i)
     return true;
 }
 
-/* Lock held: the key goes back to whose it was. */
+/* Lock held. Gives the key back to its earlier job, or removes it. */
 static void give_back(struct jobs_submit *s, size_t i)
 {
     struct submission *p = s->pending;
@@ -330,7 +330,7 @@ static void stop_listening(struct submission *p)
     p->listening = p->blocked = false;
 }
 
-/* To what happens from before the next look. */
+/* Subscribes to news from before the next look. */
 static void listen_anew(struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -351,7 +351,7 @@ static void begin(struct jobs_submit *s)
     listen_anew(s);
 }
 
-/* Lock not held: another submission has claimed the key of the item. */
+/* Lock not held. Returns whether another submission has claimed the item's key. */
 static bool is_claimed(struct jobs_submit *s, size_t i)
 {
     struct core *core = s->core;
@@ -365,9 +365,8 @@ static bool is_claimed(struct jobs_submit *s, size_t i)
     return claimed;
 }
 
-/* Claims the item that is next. When it has to wait, it is the first again; but one that
- * waits for others of this submission comes behind them: these may be earlier jobs
- * now. */
+/* Claims the next item. A blocked item is tried again first. Exception: an item that
+ * waits for other items comes after these, which may be earlier jobs by now. */
 static void claim_next(struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -389,7 +388,7 @@ static void claim_next(struct jobs_submit *s)
     }
 }
 
-/* Gives claims back, of a portion of the items. */
+/* Gives back the claims of a portion of the items. */
 static void return_some(struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -434,9 +433,10 @@ void claim_settle(struct core *core, const struct job *job, uint64_t id)
 
     if (!e)
         return;
-    if (e->id) { /* in the store, too, its row stands for a later job now */
+    if (e->id) { /* the key's row in the store stands for the new job now */
         const struct store_fact none = {.type = STORE_KEY, .key = {.id = e->id}};
-        (void)store_append(parts_of(core)->store, &none, 1, NULL); /* or at the start */
+        (void)store_append(parts_of(core)->store, &none, 1, NULL); /* failed: removed at
+                                                                    * the next start */
     }
     e->id = id;
     e->claim = NULL;

@@ -10,11 +10,10 @@
 #include "base/file.h"
 #include "daemon/submit/ids.h"
 
-#define MARK_MAX UINT64_C(1000000000000000000) /* nobody comes so far */
+#define MARK_MAX UINT64_C(1000000000000000000) /* never reached */
 #define TEXT_MAX 64
 
-/* What the file holds: the line for this mark; without its sum as before there
- * was one. */
+/* Writes the file's line for this mark, with or without the sum. Returns its length. */
 static size_t mark_text(uint64_t mark, bool with_sum, char text[TEXT_MAX])
 {
     int digits = snprintf(text, TEXT_MAX, "%llu", (unsigned long long)mark);
@@ -26,7 +25,7 @@ static size_t mark_text(uint64_t mark, bool with_sum, char text[TEXT_MAX])
     return (size_t)digits + (size_t)tail;
 }
 
-/* The n bytes are exactly what is written for the mark that they begin with. */
+/* Reads the mark. The n bytes must be exactly what mark_text() writes for it. */
 static int parse_mark(const char *text, size_t n, uint64_t *ret)
 {
     char right[TEXT_MAX];
@@ -120,7 +119,8 @@ int ids_give_back(struct ids *ids)
     pthread_mutex_lock(&ids->lock);
     const uint64_t next = ids->next;
     const bool any = ids->reserved > next;
-    ids->reserved = next; /* first: what the file is about to free is not to be taken */
+    ids->reserved = next; /* first: ids that the file is about to release must not be
+                           * taken */
     pthread_mutex_unlock(&ids->lock);
     if (any) {
         do
@@ -161,10 +161,10 @@ int ids_reserve(struct ids *ids, uint64_t count, struct volt_error *err)
     if (reserved < wanted) {
         wanted = next + IDS_AHEAD * count;
         wanted = (wanted + IDS_BLOCK - 1) / IDS_BLOCK * IDS_BLOCK;
-        if (ids->store) /* first: its name is synced with that of the mark */
-            /* What it returns is told; the block does not depend on it. */
+        if (ids->store) /* first: the fsync of the folder then covers both names */
+            /* The block does not depend on the result, which is reported. */
             (void)store_witness(ids->store, false);
-        do /* all of it is done anew */
+        do /* EINTR: all of it anew */
             r = write_mark(ids->dir_fd, wanted, err);
         while (r == -EINTR);
     }

@@ -101,8 +101,8 @@ size_t submission_portion(struct jobs_submit *s, size_t left)
     return n;
 }
 
-/* Lock held: whether its queue takes it, and what it claims can be had. Of an item with a
- * key that counts only if the key is new: claim.c. */
+/* Lock held. Checks that the item's queue accepts it and its claims can be had. For an
+ * item with a key a rejection counts only if the key is new: claim.c. */
 static int admit(struct jobs_submit *s, struct jobs_submit_item *item, struct job *job)
 {
     struct volt_error err;
@@ -161,7 +161,7 @@ void submission_unbook(struct jobs_submit *s, uint64_t n, uint64_t bytes)
 
     core_begin(&tx, core);
     struct user *u = users_find(parts_of(core)->users, s->owner.uid);
-    if (u) /* not if what is given back is nothing: it was never booked */
+    if (u) /* NULL: nothing was booked, and nothing is given back */
         users_sub(parts_of(core)->users, u, n, bytes);
     phase_tell_drain(core);
     dispatch_finish(&tx);

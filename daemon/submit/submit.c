@@ -1,10 +1,10 @@
 /* Submission: check, take ids, commit, enter, spawn.
  *
  * A batch may hold 200,000 specs, so every pass over it stops after SUBMIT_SLICE items
- * and goes on in the next poll, that which packs the facts after as many as a turn has.
- * Nothing is visible before the commit; the answer comes after. One job alone that finds
- * a free slot takes it before: its STARTING is kept by the same commit, it is made ready
- * meanwhile, and its START is the first thing to go out after it. */
+ * and goes on in the next poll; the pass that packs facts after a turn's worth. Nothing
+ * is visible before the commit; the answer comes after. A single job that finds a free
+ * slot takes it first: the same commit has its STARTING, its start is prepared during the
+ * commit, and its START goes out right after. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ void jobs_submit_init(struct jobs_submit *s, struct core *core,
         .core = core, .owner = *owner, .items = items, .count = count, .atomic = atomic};
 }
 
-/* --- watchers may be told of jobs that are not in the table yet --------------------- */
+/* --- --- the log may have jobs that are not in the table yet ------------------------ */
 
 /* Lock held. */
 static void begin_entering(struct jobs_submit *s)
@@ -57,7 +57,7 @@ static void end_entering(struct jobs_submit *s)
     phase_entered(s->core);
 }
 
-/* Of what was not entered to its end. */
+/* Ends the entering of a submission that stopped before its end. */
 static void give_up_entering(struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -86,7 +86,7 @@ static void find_keys(struct jobs_submit *s, struct job_spec *spec)
     core_unlock(s->core);
 }
 
-/* 0, or the item is rejected. What is unknown is told later of one that has a key. */
+/* 0, or the item is rejected. With a key, unknown antecedents are reported later. */
 static int look_at_past(struct volt_cx *cx, struct jobs_submit *s,
                         struct jobs_submit_item *item)
 {
@@ -109,7 +109,7 @@ static int look_at_past(struct volt_cx *cx, struct jobs_submit *s,
     return r;
 }
 
-/* NULL: the item is rejected. */
+/* Returns NULL if the item is rejected. */
 static struct job *make_job(struct volt_cx *cx, struct jobs_submit *s,
                             struct jobs_submit_item *item)
 {
@@ -139,9 +139,9 @@ static struct job *make_job(struct volt_cx *cx, struct jobs_submit *s,
     return job;
 }
 
-/* The task of the only job, if that may have a slot at once; NULL: it may not. Not of one
- * with claims: if there is no memory to enter it, it is durable as their holder, and
- * something else gets them. */
+/* Returns a task for the only job, if that may take a slot at once; otherwise NULL. Never
+ * for a job with claims: without memory to enter it, it would durably hold them while
+ * another job gets them. */
 static struct work *work_at_once(const struct jobs_submit *s)
 {
     const struct submission *p = s->pending;
@@ -158,9 +158,9 @@ static struct work *work_at_once(const struct jobs_submit *s)
     return work_new(s->core, job, NO_OFFSET);
 }
 
-/* Lock held. A submission is on its way to be durable. Its only job takes a slot, if it
- * would be the only one to wait, with the task that needs that; not where many wait.
- * Returns a task that is not needed, to be discarded without the lock; NULL. */
+/* Lock held. Marks the submission as about to be durable. Its only job takes a slot if no
+ * other job waits (crowded: many do). Returns a task that is not needed, to be discarded
+ * without the lock, or NULL. */
 static struct work *mark(struct jobs_submit *s, bool crowded)
 {
     struct submission *p = s->pending;
@@ -175,7 +175,7 @@ static struct work *mark(struct jobs_submit *s, bool crowded)
     return NULL;
 }
 
-/* Lock held. As submission_book(). */
+/* Lock held. Books item i; returns like submission_book(). */
 static int book_item(struct jobs_submit *s, size_t i)
 {
     struct submission *p = s->pending;
@@ -193,14 +193,13 @@ static int book_item(struct jobs_submit *s, size_t i)
 }
 
 struct booking {
-    size_t from, at, end; /* items, JOBS_SLICE at most */
+    size_t from, at, end; /* items, at most JOBS_SLICE */
     bool crowded[JOBS_SLICE];
     struct job *refused;
     struct work *spare; /* of mark() */
 };
 
-/* The only item is booked, and claims no key: nothing is left to ask before it is
- * appended. */
+/* Returns whether the only item is booked and has no key: it can be appended. */
 static bool is_settled(const struct jobs_submit *s)
 {
     const struct submission *p = s->pending;
@@ -208,7 +207,7 @@ static bool is_settled(const struct jobs_submit *s)
     return s->count == 1 && p->accepted && !p->keyed && !s->only_checks;
 }
 
-/* In one hold of the lock. False: what the job at b->at is to start after has left memory
+/* Books in one hold of the lock. False: an antecedent of the item at b->at was purged
  * since it was looked at. */
 static bool book_some(struct jobs_submit *s, struct booking *b)
 {
@@ -269,11 +268,11 @@ static void check_some(struct volt_cx *cx, struct jobs_submit *s, size_t end)
         p->refused |= s->items[p->at].ret_error != 0;
         if (job && b.crowded[p->at - b.from] && job_waits_bare(job) &&
             !submission_binds(job->spec))
-            (void)job_slumber(s->core, job); /* without memory it stays awake */
+            (void)job_slumber(s->core, job); /* without memory it stays unpacked */
     }
 }
 
-/* Behind what one hold of the lock may book of the items up to `end`. */
+/* Returns the end of the items that one hold of the lock may book, at most `end`. */
 static size_t slice_end(const struct jobs_submit *s, size_t end, size_t *edges)
 {
     const struct submission *p = s->pending;
@@ -284,7 +283,7 @@ static size_t slice_end(const struct jobs_submit *s, size_t end, size_t *edges)
     return i;
 }
 
-/* READY: every item is checked. One slice per poll. */
+/* Checks items, one slice per poll. READY: all are checked. */
 static enum volt_poll check_poll(struct volt_cx *cx, struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -299,7 +298,7 @@ static enum volt_poll check_poll(struct volt_cx *cx, struct jobs_submit *s)
     return VOLT_PENDING;
 }
 
-/* The job that has been granted a slot; NULL: none. */
+/* Returns the job that was granted a slot; NULL: none. */
 static struct job *granted_job(const struct submission *p)
 {
     size_t i = 0;
@@ -311,7 +310,7 @@ static struct job *granted_job(const struct submission *p)
     return p->jobs[i];
 }
 
-/* While the store writes, all is made ready to start it. */
+/* Prepares the start of the granted job while the store writes. */
 static void prepare(struct volt_cx *cx, struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -332,7 +331,7 @@ static void take_slot_back(struct jobs_submit *s)
     if (!job)
         return;
     p->granted = false;
-    if (job->live->attempt && !p->committed) /* else it is a job at the next start */
+    if (job->live->attempt && !p->committed) /* otherwise the next start has the job */
         jobs_forget_output(core, &p->first_id, 1);
     attempt_free(job->live->attempt);
     job->live->attempt = NULL;
@@ -341,8 +340,8 @@ static void take_slot_back(struct jobs_submit *s)
     dispatch_finish(&tx);
 }
 
-/* What was accepted of the next portion of the items is given up; they say why unless
- * they do already. False: that was all. */
+/* Discards the jobs of the next portion, with this reason unless they have one. False:
+ * all done. */
 static bool give_up_some(struct jobs_submit *s, int error, const char *text)
 {
     struct submission *p = s->pending;
@@ -395,7 +394,7 @@ static void give_up_beside(void *arg)
     give_up(b->s, b->error, b->text);
 }
 
-/* Of many jobs it takes long: no worker does it then. */
+/* Runs fn; for many jobs, which take long, on a thread that is no worker. */
 static void do_beside(struct volt_cx *cx, struct beside *b, void (*fn)(void *))
 {
     if (b->s->count > JOBS_SLICE)
@@ -453,8 +452,8 @@ static int reserve_end(struct submission *p, struct volt_error *err)
     return status;
 }
 
-/* READY: p->first_id is set, or everything was given up. The file of ids is written on
- * the pool for blocking calls, once per IDS_BLOCK ids. */
+/* Takes ids. READY: p->first_id is set, or everything was discarded. The pool for
+ * blocking calls writes the file of ids, once per IDS_BLOCK ids. */
 static enum volt_poll ids_poll(struct volt_cx *cx, struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -485,7 +484,7 @@ static struct job_event starting_of(uint64_t at_usec)
     return (struct job_event){.type = JOB_EV_STARTING, .at_usec = at_usec, .attempt = 1};
 }
 
-/* The next facts, at most as many: a SUBMIT of each job. */
+/* Packs the next facts, at most `most`: a SUBMIT per job. Returns their number. */
 static size_t pack_some(struct jobs_submit *s, struct store_fact *facts, size_t most)
 {
     struct submission *p = s->pending;
@@ -505,7 +504,7 @@ static size_t pack_some(struct jobs_submit *s, struct store_fact *facts, size_t 
     return n;
 }
 
-/* What had more to ask than check_poll() could. */
+/* Marks a submission that check_poll() could not mark yet. */
 static void mark_late(struct jobs_submit *s)
 {
     const struct submission *p = s->pending;
@@ -520,8 +519,8 @@ static void mark_late(struct jobs_submit *s)
         volt_task_discard(spare);
 }
 
-/* Behind what is in the draft, if there is one: n facts, for which facts has room for one
- * more, and of a job that has a slot its STARTING. */
+/* Appends the draft, if any, then n facts (with room for one more), then STARTING of the
+ * granted job. */
 static void append(struct jobs_submit *s, struct store_fact *facts, size_t n)
 {
     struct submission *p = s->pending;
@@ -546,7 +545,7 @@ static void append(struct jobs_submit *s, struct store_fact *facts, size_t n)
     p->appended = r == 0;
 }
 
-/* READY: it is appended, or could not be. */
+/* READY: appended, or failed. */
 static enum volt_poll append_poll(struct volt_cx *cx, struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -581,7 +580,7 @@ static const char *why_not_kept(int error)
     return error == -ENOMEM ? "out of memory" : "the store did not take it";
 }
 
-/* READY: kept, or everything was given up. */
+/* READY: durable, or everything was discarded. */
 static enum volt_poll commit_poll(struct volt_cx *cx, struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -601,7 +600,7 @@ static enum volt_poll commit_poll(struct volt_cx *cx, struct jobs_submit *s)
     return VOLT_READY;
 }
 
-/* The next job that is to be cancelled; 0: none. */
+/* Returns the next job to cancel; 0: none. */
 static uint64_t next_to_cancel(const struct submission *p)
 {
     if (p->nreplaced)
@@ -616,14 +615,14 @@ static bool is_entered(const struct jobs_submit *s)
     return p->at == s->count && !next_to_cancel(p);
 }
 
-/* Lock held: the job, just entered, has the slot of the submission. */
+/* Lock held. Starts the job, just entered, with the submission's slot. */
 static void start_at_once(struct tx *tx, struct submission *p, struct job *job)
 {
     const struct job_event starting = starting_of(p->at_usec);
 
     p->granted = false;
     job->live->begun = true;
-    (void)core_settle(tx, job, NO_OFFSET, &starting); /* a queued job takes it */
+    (void)core_settle(tx, job, NO_OFFSET, &starting); /* a queued job accepts it */
 }
 
 static void enter_slice(struct jobs_submit *s, size_t end)
@@ -646,14 +645,14 @@ static void enter_slice(struct jobs_submit *s, size_t end)
             continue;
         if (p->at + 1 < end && p->jobs[p->at + 1])
             index_prepare(core, p->jobs[p->at + 1]);
-        const uint64_t id = p->first_id++; /* as it is kept, entered or not */
+        const uint64_t id = p->first_id++; /* entered or not, as the store has it */
         core_did(core, 1, 0, 0);
         if (job->spec->replaces)
             p->replaced[p->nreplaced++] = job->spec->replaces;
         if (core_enter(&tx, job, id, p->at_usec) < 0) {
             if (!p->alone)
                 submission_reject(&s->items[p->at], -ENOMEM, "out of memory");
-            continue; /* given up when the submission is finished */
+            continue; /* discarded at the end of the submission */
         }
         core_wait_begins(core, job, job->spec);
         if (p->granted)
@@ -673,20 +672,21 @@ static void enter_slice(struct jobs_submit *s, size_t end)
         }
     }
     p->doomed_end =
-        phase_is_ending(core) ? p->first_id : p->doomed; /* its end has not seen these */
+        phase_is_ending(core) ? p->first_id : p->doomed; /* the end of voltd has missed
+                                                          * these */
     if (is_entered(s) && p->entering)
         end_entering(s);
     dispatch_finish(&tx);
     for (size_t i = 0; i < nspecs; i++)
         job_spec_unref(specs[i]);
     for (size_t i = 0; i < n; i++) {
-        work_send_start(spawn[i]); /* if it is prepared: nothing else comes before */
-        (void)volt_task_spawn(spawn[i], NULL); /* closing: it is dropped */
+        work_send_start(spawn[i]);             /* if prepared: first of all */
+        (void)volt_task_spawn(spawn[i], NULL); /* a closing runtime drops it */
     }
     CRASH_POINT("replace-entered");
 }
 
-/* A portion: of an array that is replaced each element is cancelled. */
+/* Cancels a portion: of a replaced array, each element. */
 static void cancel_some(struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -703,7 +703,7 @@ static void cancel_some(struct jobs_submit *s)
         s->facts += p->cancel.facts;
         if (r == -EAGAIN)
             continue;
-        if (r == -ENOMEM) /* its SUBMIT says so: it is not left out */
+        if (r == -ENOMEM) /* its durable SUBMIT replaces the job: cancel later */
             steer_cancel_later(s->core, &by, id);
         p->cancel = (struct steer_at){.begun = false};
         if (p->nreplaced)
@@ -713,7 +713,7 @@ static void cancel_some(struct jobs_submit *s)
     }
 }
 
-/* Enters jobs, but first cancels what those before have made due. */
+/* Enters jobs, after cancelling those that earlier entries replace. */
 static void enter_some(struct jobs_submit *s, size_t end)
 {
     struct submission *p = s->pending;
@@ -723,13 +723,13 @@ static void enter_some(struct jobs_submit *s, size_t end)
     cancel_some(s);
 }
 
-/* READY: every accepted job is in the table and has its task, and what they replace is
- * cancelled. */
+/* Enters jobs. READY: all accepted jobs are in the table with their tasks, and what they
+ * replace is cancelled. */
 static enum volt_poll enter_poll(struct volt_cx *cx, struct jobs_submit *s)
 {
     struct submission *p = s->pending;
 
-    /* What is to be cancelled first may need all looks of this poll. */
+    /* Cancelling, which comes first, may need all looks of this poll. */
     const size_t most = next_to_cancel(p) ? 0 : s->count - p->at;
 
     enter_some(s, p->at + submission_portion(s, most));
@@ -793,11 +793,11 @@ enum volt_poll jobs_submit_poll(struct volt_cx *cx, struct jobs_submit *s)
     VOLT_END(s->at);
 }
 
-/* --- when the submitter goes away in the middle --------------------------------- */
+/* --- --- when the submitter disconnects ----------------------------------------- */
 
-/* What was appended will be kept and is a job, though its submitter is gone: the
- * submission goes on in a task of its own, with items that nobody reads. So does one of
- * many jobs that is given up: a portion a poll. */
+/* A submission without its submitter: what was appended becomes durable and is a job. It
+ * goes on in a task of its own, with items that nobody reads. So does discarding many
+ * jobs: a portion per poll. */
 struct late {
     struct jobs_submit submit;
     struct jobs_submit_item *items;
@@ -827,7 +827,7 @@ static void late_drop(void *state)
 static const struct volt_task_type late_type = {"late submission", sizeof(struct late),
                                                 late_poll, late_drop, NULL};
 
-/* False: no memory, and the jobs come to life at the next start only. */
+/* Moves the submission to a task. False: no memory; the jobs appear at the next start. */
 static bool go_on_alone(struct jobs_submit *s)
 {
     struct late *l = volt_task_new(parts_of(s->core)->rt, &late_type);
@@ -843,11 +843,12 @@ static bool go_on_alone(struct jobs_submit *s)
     l->submit.items = l->items;
     ((struct submission *)s->pending)->alone = true;
     s->pending = NULL;
-    (void)volt_task_spawn(l, NULL); /* closing: dropped, and known at the next start */
+    (void)volt_task_spawn(l, NULL); /* a closing runtime drops it; the jobs appear at the
+                                     * next start */
     return true;
 }
 
-/* There is more to do than may be done at once. */
+/* Returns whether more is left than may be done at once. */
 static bool is_to_go_on(struct jobs_submit *s)
 {
     struct submission *p = s->pending;
@@ -861,7 +862,7 @@ static bool is_to_go_on(struct jobs_submit *s)
     return p->abandoned;
 }
 
-/* Nothing is on its way any more but what has been appended. */
+/* Stops whatever is in progress except the append. */
 static void stop_waiting(struct submission *p)
 {
     if (p->listening)

@@ -11,17 +11,20 @@ struct standing;
 
 /* READY after the store has committed. */
 struct jobs_submit_item {
-    struct job_spec *spec; /* borrowed; core takes a reference of its own */
-    uint64_t ret_id;       /* 0: rejected, or new, of what is only checked */
-    bool ret_existed;      /* the job of an earlier submission with this key */
-    /* 0; -EEXIST: the key is that of another job; -EDQUOT: a limit reached; -ENOSPC,
-     * -EIO: the store's disk is full or fails;
-     * -ESHUTDOWN: closing; -ENOMEM; others: refused. */
+    struct job_spec *spec; /* borrowed; core takes its own reference */
+    uint64_t ret_id;       /* 0: rejected, or only checked and new */
+    bool ret_existed;      /* the job is that of an earlier submission with this key */
+    /* 0, or:
+     *   -EEXIST: another job has the key
+     *   -EDQUOT: a limit is reached
+     *   -ENOSPC, -EIO: the store's disk is full or fails
+     *   -ESHUTDOWN: closing; -ENOMEM; others: rejected */
     int ret_error;
-    uint64_t ret_taken; /* with -EEXIST: the job that has the key; 0: one of these */
-    uint64_t ret_limit; /* of -EDQUOT: which */
-    int not_new;    /* private: what it is refused with if its key is new, and ret_text */
-    char *ret_text; /* why, new; NULL: strerror() of it says all */
+    uint64_t ret_taken; /* with -EEXIST: the job that has the key; 0: an item of this
+                         * batch */
+    uint64_t ret_limit; /* with -EDQUOT: the limit */
+    int not_new;        /* private: error, with ret_text, in case its key is new */
+    char *ret_text;     /* reason, new; NULL: strerror() says all */
 };
 static inline const char *jobs_submit_reason(const struct jobs_submit_item *item)
 {
@@ -32,11 +35,11 @@ struct jobs_submit {
     struct job_owner owner;
     struct jobs_submit_item *items; /* borrowed until _fini */
     size_t count;
-    bool atomic; /* all or none; so where an edge of a spec has an item */
-    bool only_checks; /* set before the first poll: nothing becomes a job */
+    bool atomic;      /* all or none; required if an edge names an item */
+    bool only_checks; /* set before the first poll: check, and submit nothing */
     struct standing *standing; /* with only_checks, of one item: filled in if it is new */
-    /* Set before each poll: items that it may look at, and facts that it may append, and
-     * up to two more for what is replaced; 0: 500 and 64. */
+    /* Set before each poll: items that it may look at, and facts that it may append (up
+     * to two more for replaced jobs); 0: 500 and 64. */
     size_t looks, most_facts;
     size_t looked, facts; /* by the latest poll */
     bool ret_durable;
