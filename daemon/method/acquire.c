@@ -21,11 +21,11 @@ struct acquire {
     } in;
     bool begun, told;
     struct lease_acquire leaf;
-    uint64_t deadline, told_usec; /* by volt_now_usec() */
+    uint64_t deadline, told_usec; /* on the clock of volt_now_usec() */
     struct volt_sleep tick;
 };
 
-/* 0; negative: the call is answered. */
+/* Checks the parameters. 0; negative: the call is answered. */
 static int check(struct call *call, const struct acquire_params *in)
 {
     const bool permits = in->mode == JOB_CLAIM_PERMITS;
@@ -72,7 +72,7 @@ static uint64_t deadline_of(const struct acquire_params *in)
                                                                   : UINT64_MAX;
 }
 
-/* 0; negative: the call is answered. */
+/* Begins the lease. 0; negative: the call is answered. */
 static int begin_acquire(struct call *call, struct acquire *s)
 {
     s->in.permits = 1;
@@ -114,7 +114,7 @@ static enum volt_poll refuse_busy(struct volt_cx *cx, struct call *call,
     return call_error(call, "org.voltd.locks.Busy", p);
 }
 
-/* With a reply, if the client has it not. 0 or -errno. */
+/* Attaches the lease's descriptor to the next reply, once. 0 or -errno. */
 static int push_fd(struct call *call, struct acquire *s)
 {
     const int fd = lease_acquire_take_fd(&s->leaf);
@@ -149,7 +149,7 @@ static int tell_place(struct call *call, struct acquire *s)
                                  json_pack("{s:I}", "lease", (json_int_t)s->leaf.ask.id));
 }
 
-/* It waits: the client hears so, and from time to time again. False: for too long. */
+/* Tells the client now and then that it waits. False: the timeout is over. */
 static bool keep_waiting(struct volt_cx *cx, struct call *call, struct acquire *s,
                          int *ret)
 {
@@ -187,7 +187,7 @@ static enum volt_poll acquire_poll(struct volt_cx *cx, struct call *call, void *
     call_did(call, s->leaf.looked, 0);
     if (poll == VOLT_READY)
         return answer(cx, call, s);
-    if (!call_more(call)) /* it waits for the store alone */
+    if (!call_more(call)) /* waits for the store only */
         return VOLT_PENDING;
     if (!keep_waiting(cx, call, s, &r))
         return refuse_busy(cx, call, s);

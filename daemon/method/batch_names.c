@@ -1,5 +1,5 @@
 /* See batch_names.h. The specs are visited depth first, each after those that it waits
- * for, without recursion: a place has the one that it was come from. */
+ * for. No recursion: each place notes from which place it was reached. */
 #include "daemon/method/batch_names.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "daemon/job/spec.h"
 
 #define NO_ITEM     SIZE_MAX
-#define CYCLE_NAMES 8 /* of a circle that are told */
+#define CYCLE_NAMES 8 /* of a cycle that the error shows */
 
 struct name {
     struct hash_node node;
@@ -21,13 +21,13 @@ struct name {
 
 struct batch_place {
     enum { PLACE_NEW = 0, PLACE_OPEN, PLACE_SORTED } is;
-    uint32_t edge; /* the next of its `after` */
-    size_t waiter; /* OPEN: that waits for it, and has led here; SORTED: where */
+    uint32_t edge; /* next of its `after` */
+    size_t waiter; /* OPEN: the item that led here; SORTED: the place */
 };
 
 static struct name *name_of_node(struct hash_node *n)
 {
-    return (struct name *)(void *)n; /* its first member */
+    return (struct name *)(void *)n; /* first member */
 }
 
 static uint64_t hash(const struct batch_names *n, const char *text)
@@ -92,7 +92,7 @@ static void open_place(struct batch_names *n, size_t item, size_t waiter)
     n->at = item;
 }
 
-/* All that the item waits for is sorted: it is the next. */
+/* Appends the item: all that it waits for is sorted. */
 static void close_place(struct batch_names *n, const struct jobs_submit_item *items)
 {
     struct batch_place *p = &n->places[n->at];
@@ -120,7 +120,7 @@ static void append(struct field_error *err, const char *before, const char *text
     (void)snprintf(err->reason + len, sizeof(err->reason) - len, "%s%.20s", before, text);
 }
 
-/* What n->at waits for by this name waits for n->at, through those that have led here. */
+/* Refuses a cycle: the item `first` waits for n->at through the places that led here. */
 static int refuse_cycle(const struct batch_names *n, const struct jobs_submit_item *items,
                         const struct name *first, struct field_error *err)
 {
@@ -141,7 +141,7 @@ static int refuse_cycle(const struct batch_names *n, const struct jobs_submit_it
     return -EINVAL;
 }
 
-/* The next antecedent of n->at. */
+/* Looks at the next antecedent of n->at. */
 static int look(struct batch_names *n, const struct jobs_submit_item *items,
                 struct field_error *err)
 {

@@ -42,7 +42,7 @@ static enum volt_poll config_poll(struct volt_cx *cx, struct call *call, void *s
         json_decref(settings);
         return VOLT_READY;
     }
-    call_go_aside(cx, call); /* it looks for files */
+    call_go_aside(cx, call); /* looks for files */
     for (size_t i = 0; config_item(call_config(call), i, &item) == 0; i++) {
         char name[96];
         (void)snprintf(name, sizeof(name), "%s.%s", item.section, item.name);
@@ -69,7 +69,7 @@ static enum volt_poll reload_poll(struct volt_cx *cx, struct call *call, void *s
     (void)state;
     if (!has_no_parameters(call))
         return VOLT_READY;
-    call_go_aside(cx, call); /* it reads files */
+    call_go_aside(cx, call); /* reads files */
     if (control_reload(call_service(call)->control, &needs_restart, &err) < 0)
         return call_error(call, "org.voltd.control.ReloadFailed",
                           json_pack("{s:o}", "reason", wire_text(err.text)));
@@ -103,7 +103,7 @@ static json_t *left_to_json(uint64_t left)
     return json_pack("{s:I}", "left", (json_int_t)left);
 }
 
-/* 0, or the call is answered. */
+/* Reads the parameters. 0, or the call is answered. */
 static int begin_shutdown(struct call *call, struct shutdown *s)
 {
     static const struct field fields[] = {

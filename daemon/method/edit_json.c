@@ -3,7 +3,7 @@
 
 #include "daemon/method/spec_json.h"
 
-/* An empty list: none. */
+/* Returns whether the list is empty: it removes all. */
 static bool is_none(const json_t *value)
 {
     return json_is_array(value) && json_array_size(value) == 0;
@@ -19,7 +19,7 @@ static int read_some_after(json_t *value, void *member, struct field_error *err)
     return is_none(value) ? 0 : read_after(value, member, err);
 }
 
-/* 0: none. */
+/* Reads an output limit; 0: no limit. */
 static int read_output(json_t *value, void *member, struct field_error *err)
 {
     int64_t n;
@@ -47,7 +47,7 @@ static const struct field fields[] = {
     {.name = NULL},
 };
 
-/* null is the same as absent. */
+/* Returns the tags of the members given; null counts as absent. */
 static uint64_t tags_given(const json_t *object)
 {
     uint64_t tags = 0;

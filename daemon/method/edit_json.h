@@ -1,4 +1,4 @@
-/* What is to be changed of jobs that wait: types Changes and Edited of org.voltd.jobs. */
+/* Changes to waiting jobs: types Changes and Edited of org.voltd.jobs. */
 #ifndef VOLTD_METHOD_EDIT_JSON_H
 #define VOLTD_METHOD_EDIT_JSON_H
 
@@ -6,9 +6,9 @@
 #include "daemon/job/spec_edit.h"
 #include "wire/fields.h"
 
-/* Zero-initialised: nothing. */
+/* Zero-initialised: no changes. */
 struct edit_read {
-    struct job_spec *spec; /* NULL: none was given */
+    struct job_spec *spec; /* NULL: no changes were given */
     uint64_t tags;
 };
 

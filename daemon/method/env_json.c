@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One NAME=value, as pack_string() has it. */
+/* Packs NAME=value like pack_string(). */
 static void pack_variable(struct pack *to, const char *name, const char *value)
 {
     size_t n = strlen(name), m = strlen(value);

@@ -1,4 +1,4 @@
-/* See event_texts.h. The newest SLOTS events, each in the slot of its number. */
+/* See event_texts.h. Has the newest SLOTS events, each in slot seq % SLOTS. */
 #include "daemon/method/event_texts.h"
 
 #include "base/lock.h"
@@ -7,13 +7,13 @@
 #include <string.h>
 
 #define SLOTS    256
-#define TEXT_MAX 384 /* one with a longer name is encoded by each */
+#define TEXT_MAX 384 /* longer events are encoded by each stream */
 
 struct event_texts {
     struct slot {
         vlock lock;
         uint32_t len;
-        uint64_t seq; /* 0: empty; numbers of the log are greater, and never used again */
+        uint64_t seq; /* 0: empty; seq only grows */
         char text[TEXT_MAX];
     } slots[SLOTS];
 };
@@ -44,7 +44,7 @@ bool event_texts_copy(struct event_texts *t, uint64_t seq, struct wire_writer *t
     return there;
 }
 
-/* A late text must not take the place of a newer one. */
+/* Stores a text, unless the slot has a newer one. */
 static void keep(struct slot *s, uint64_t seq, const char *text, size_t len)
 {
     vlock_lock(&s->lock);

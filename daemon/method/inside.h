@@ -1,5 +1,5 @@
-/* A call that waits for jobs, from inside a job or the command of a volt-lock
- * (daemon/lease/lending.h): Wait and Watch, and Read of their output. */
+/* Calls that wait for jobs from inside a job or a volt-lock command
+ * (daemon/lease/lending.h): Wait and Watch, and Read of output. */
 #ifndef VOLTD_METHOD_INSIDE_H
 #define VOLTD_METHOD_INSIDE_H
 
@@ -7,17 +7,18 @@
 
 struct call;
 
-/* Of one call; zeroed before. */
+/* The state of one call; zero-initialised. */
 struct inside {
-    struct inner_wait wait; /* what it waits inside of, ... */
+    struct inner_wait wait; /* what the call waits inside of ... */
     struct lending lending; /* ... which lends its slot */
 };
 
-/* It waits from now on; `as` is filled in but for its user. 0, also when it does already;
- * -EDEADLK: it would wait for ever, and the call is answered, with that error. */
+/* Registers that the call waits; the caller sets all of `as` but its user. 0, also if
+ * registered already; -EDEADLK: it would wait for ever, and the call was answered with
+ * `error`. */
 int inside_begin(struct call *call, struct inside *in, const struct inner_wait *as,
                  const char *error);
-/* It waits no longer. */
+/* Ends the registration. */
 void inside_end(struct call *call, struct inside *in);
 
 #endif

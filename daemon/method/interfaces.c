@@ -1,4 +1,4 @@
-/* What voltd offers. */
+/* Interfaces that voltd offers. */
 #include "daemon/method/methods.h"
 
 static const char jobs_description[] =

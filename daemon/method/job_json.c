@@ -1,4 +1,4 @@
-/* See job_json.h. What is not known is absent. */
+/* See job_json.h. Unknown values are absent. */
 #include "daemon/method/job_json.h"
 
 #include "daemon/job/queue.h"
@@ -22,7 +22,7 @@ json_t *job_id_to_json(uint64_t id, int64_t index)
 const char *const job_field_names[] = {JOB_FIELDS(FIELD_NAME) NULL};
 _Static_assert(JOB_FIELD_COUNT < 64, "a set of them is a uint64_t");
 
-/* What is written of a job, and where. */
+/* Fields to write of a job, and where to. */
 struct shown {
     struct wire_writer *to;
     uint64_t fields;
@@ -45,14 +45,14 @@ static void put_int(const struct shown *s, enum job_field field, int64_t value)
         wire_put_int(s->to, job_field_names[field], value);
 }
 
-/* Times and the like, for which 0 is "not yet". */
+/* Writes a value unless it is 0 ("not yet"). */
 static void put_known(const struct shown *s, enum job_field field, uint64_t value)
 {
     if (value)
         put_int(s, field, (int64_t)value);
 }
 
-/* Absent where it is not so. */
+/* Writes a flag if it is true. */
 static void put_true(const struct shown *s, enum job_field field, bool value)
 {
     if (value && shows(s, field))

@@ -6,7 +6,7 @@
 #include "wire/writer.h"
 #include <jansson.h>
 
-/* The fields of Job, but for spec. */
+/* All fields of Job except spec. */
 #define JOB_FIELDS(field)                                                                \
     field(id) field(name) field(kind) field(state) field(wait) field(wait_position)      \
     field(wait_lock) field(wait_ends_at_usec) field(result) field(exit_status)           \
@@ -19,18 +19,18 @@
     field(usage) field(cause) field(counts)
 #define JOB_FIELD_NUMBER(name_) JOB_FIELD_##name_,
 enum job_field { JOB_FIELDS(JOB_FIELD_NUMBER) JOB_FIELD_COUNT };
-extern const char *const job_field_names[]; /* NULL behind the last */
+extern const char *const job_field_names[]; /* ends with NULL */
 #define JOB_ALL_FIELDS ((UINT64_C(1) << JOB_FIELD_COUNT) - 1)
 
-/* As text: an answer may tell of a thousand. fields: the set of those that are shown; its
- * id always is. spec: the set of fields of its spec (spec_json.h); 0: no spec. */
+/* Writes a job as text, as answers may have a thousand. fields: set of fields to write;
+ * id is always written. spec: set of fields of its spec (spec_json.h); 0: no spec. */
 void job_write(struct wire_writer *to, const char *key, const struct job_view *v,
                uint64_t fields, uint64_t spec);
 /* name: of its job; NULL: not known. */
 void job_event_write(struct wire_writer *to, const struct job_news *ev, const char *name);
 struct attempt_view;
 void job_attempt_write(struct wire_writer *to, const struct attempt_view *a);
-/* New; NULL: out of memory. */
+/* Returns new; NULL: out of memory. */
 json_t *job_id_to_json(uint64_t id, int64_t index);
 
 #endif

@@ -3,8 +3,8 @@
 
 #include "daemon/method/job_json.h"
 
-#define JOB_TEXT   512  /* bytes that a job mostly takes at most in an answer */
-#define WHOLE_TEXT 4096 /* and with its spec */
+#define JOB_TEXT   512  /* usual bytes of a job in an answer */
+#define WHOLE_TEXT 4096 /* with its spec */
 #define LARGE_TEXT (4 * WHOLE_TEXT)
 
 struct page {
@@ -43,11 +43,11 @@ int job_walk_portion(struct volt_cx *cx, struct call *call,
     const size_t before = wire_buf_len(text);
 
     if (filter->elements && call_entries_left(call) < QUERY_ROWS_LOOKS) {
-        call_did(call, call_entries_left(call), 0); /* too few: in the next turn */
+        call_did(call, call_entries_left(call), 0); /* too few left: next turn */
         return 0;
     }
     w->walk.looks = call_entries_left(call);
-    /* Half of the bytes are for specs, and half for text. */
+    /* Half of the bytes are for specs, half for text. */
     w->walk.bytes = 1 + call_bytes_left(call) / 2;
     w->walk.at_once = 1 + call_bytes_left(call) / 2 / w->job_text;
     if (w->job_text > LARGE_TEXT)

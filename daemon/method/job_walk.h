@@ -1,5 +1,5 @@
-/* Jobs that a List or the snapshot of a Watch tells: a walk through them, a turn at a
- * time, written as text. */
+/* A walk through the jobs of a List or of a Watch's snapshot, a turn at a time, written
+ * as text. */
 #ifndef VOLTD_METHOD_JOB_WALK_H
 #define VOLTD_METHOD_JOB_WALK_H
 
@@ -8,16 +8,15 @@
 
 struct job_walk {
     struct query_walk walk;
-    uint64_t fields; /* of each job that are shown ... */
+    uint64_t fields; /* to write of each job ... */
     uint64_t spec;   /* ... and of its spec */
-    size_t job_text; /* what a job may take of the text: the most that one took */
+    size_t job_text; /* bytes of text expected per job: the most so far */
 };
 
-/* Zeroes *w. kept: also what only the store has. */
+/* Zeroes *w. kept: also read the store. */
 void job_walk_init(struct job_walk *w, const struct job_wish *wish, bool kept);
-/* Looks at as many jobs as the turn has room for, and writes those that are wanted. 0 or
- * -errno. It writes a page of the store as a whole: where specs are large, on a thread
- * that is no worker. */
+/* Looks at as many jobs as the turn allows, and writes the wanted ones. 0 or -errno. A
+ * page of the store is written whole: large specs on a thread that is no worker. */
 int job_walk_portion(struct volt_cx *cx, struct call *call,
                      const struct job_filter *filter, struct job_walk *w,
                      struct wire_buf *text);

@@ -1,5 +1,5 @@
-/* The methods of org.voltd.jobs that ask about jobs or steer them, and follow none: Get,
- * List, Forget, Signal. Those of steer.c are like these. */
+/* Methods of org.voltd.jobs that ask about jobs or act on them without a stream: Get,
+ * List, Forget, Signal. See also steer.c. */
 #include "daemon/steer/steer.h"
 #include "daemon/method/methods.h"
 
@@ -16,9 +16,9 @@
 #include <string.h>
 
 #define LIST_MAX   1000
-#define LIST_BYTES (4 << 20) /* an answer with so much text ends */
-/* With `more` far earlier: with a portion on top its buffer is still one that malloc()
- * keeps and gives again. Larger ones are new pages each time. */
+#define LIST_BYTES (4 << 20) /* bytes of text that end an answer */
+/* With `more` answers end much earlier: malloc() reuses buffers of this size, plus a
+ * portion; larger ones are new pages each time. */
 #define MORE_BYTES (96 << 10)
 
 /* --- Get ---------------------------------------------------------------------------- */
@@ -76,12 +76,12 @@ struct list_state {
     struct list_params in;
     struct job_filter filter;
     struct job_walk jobs;
-    struct wire_buf text; /* of the answer, as far as it is */
-    uint64_t left;        /* jobs that may yet be told, those of this answer included */
+    struct wire_buf text; /* of the answer so far */
+    uint64_t left;        /* jobs still to show, including this answer's */
     bool begun;
 };
 
-/* The beginning of an answer. 0 or -ENOMEM. */
+/* Begins an answer. 0 or -ENOMEM. */
 static int begin_page(struct list_state *s)
 {
     struct wire_writer reply = {.out = &s->text};
@@ -94,7 +94,7 @@ static int begin_page(struct list_state *s)
     return reply.error;
 }
 
-/* 0, or the call is answered. */
+/* Reads the parameters. 0, or the call is answered. */
 static int begin_list(struct volt_cx *cx, struct call *call, struct list_state *s)
 {
     static const struct field fields[] = {
@@ -133,7 +133,7 @@ static int begin_list(struct volt_cx *cx, struct call *call, struct list_state *
     return begin_page(s);
 }
 
-/* READY: the answer is full, or the walk at its end; *ret: 0 or -errno. */
+/* Fills an answer. READY: it is full, or the walk has ended; *ret: 0 or -errno. */
 static enum volt_poll fill_page(struct volt_cx *cx, struct call *call,
                                 struct list_state *s, int *ret)
 {
@@ -151,7 +151,7 @@ static enum volt_poll fill_page(struct volt_cx *cx, struct call *call,
     return VOLT_READY;
 }
 
-/* READY: it was the last answer, or there is no memory for the next one. */
+/* Sends the answer. READY: it was the last, or there is no memory for the next. */
 static enum volt_poll end_page(struct call *call, struct list_state *s)
 {
     struct wire_writer reply = {.out = &s->text};
@@ -224,8 +224,7 @@ struct forget_state {
     bool begun;
 };
 
-/* Ids that are named must be of ended jobs, each as a whole. 0, or the call is
- * answered. */
+/* Checks that an id given is an ended job, not an element. 0, or the call is answered. */
 static int check_ended(struct volt_cx *cx, struct call *call, const struct job_key *key)
 {
     char id[JOB_KEY_TEXT_MAX], reason[JOB_KEY_TEXT_MAX + 64];
@@ -377,7 +376,7 @@ static enum volt_poll signal_poll(struct volt_cx *cx, struct call *call, void *s
     switch (s->leaf.ret) {
     case 0:
         return call_reply(call, json_object());
-    case -ENOENT: /* or it has ended long ago */
+    case -ENOENT: /* or it ended long ago */
     case -ESRCH:
         return not_running(cx, call, &s->in.id);
     case -ENOMEM:

@@ -12,8 +12,8 @@
 static const char *const lock_kind_names[] = {"lock", "semaphore", "rate", NULL};
 const char *const holder_mode_names[] = {"exclusive", "shared", "permits", NULL};
 
-/* Whose locks the parameter `user` means; NULL: the caller's own. Of somebody whose locks
- * are not for the caller it is nobody. 0; -EINVAL, and the call is answered. */
+/* Resolves the parameter `user`; NULL: the caller. If the caller may not see that user's
+ * locks, *ret is nobody. 0; -EINVAL, and the call is answered. */
 static int find_owner(struct volt_cx *cx, struct call *call, const char *user, uid_t *ret)
 {
     *ret = call_peer(call)->uid;
@@ -58,7 +58,7 @@ static void put_holder(struct wire_writer *to, const struct lock_holder *h)
     wire_close(to, '}');
 }
 
-/* Of one of the page. */
+/* Writes the holders, or the waiting leases, of the lock at index `at` of the page. */
 static void put_holders(struct wire_writer *to, const char *name,
                         const struct lock_page *page, size_t at, bool waits)
 {
@@ -226,7 +226,7 @@ struct free_state {
     struct steer_barrier kept;
 };
 
-/* Below 0: it has been answered. */
+/* Reads the parameters. Negative: the call has been answered. */
 static int begin_free(struct volt_cx *cx, struct call *call, struct free_state *s)
 {
     static const struct field fields[] = {
@@ -245,7 +245,7 @@ static int begin_free(struct volt_cx *cx, struct call *call, struct free_state *
     return 0;
 }
 
-/* A portion of the ended jobs, or, when there are no more, of the leases. */
+/* Frees a portion of the ended jobs; when none is left, of the leases. */
 static void free_portion(struct volt_cx *cx, struct call *call, struct free_state *s)
 {
     struct core *core = call_service(call)->core;

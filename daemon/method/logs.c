@@ -1,10 +1,10 @@
 /* org.voltd.logs: the output of jobs.
  *
- * Output is a file that the job writes by itself, or bytes in the store. Read with `more`
- * is told when there may be more of it (daemon/query/follow.h); it has no timer but that
- * of heartbeats. From its first wait until the job has ended, the job that its caller
- * runs inside of lends its slot (daemon/lease/lending.h). Clients that can pass
- * descriptors use Open, and watch the file themselves. */
+ * Output is a file that the job writes itself, or bytes in the store. Read with `more` is
+ * notified of more output (daemon/query/follow.h); its only timer is for heartbeats. From
+ * its first wait until the job has ended, the job that the caller runs inside of lends
+ * its slot (daemon/lease/lending.h). Clients that can receive descriptors use Open, and
+ * watch the file themselves. */
 #include "daemon/method/methods.h"
 
 #include "base/file.h"
@@ -25,13 +25,13 @@
 #define READ_MAX     INT64_C(1048576)
 #define READ_DEFAULT INT64_C(65536)
 #define PIECE_MAX    INT64_C(49152)         /* in one turn: 64 KiB in base64 */
-#define PIECE_TAIL   96                     /* what follows its data */
-#define OFFSET_MAX   (INT64_MAX - READ_MAX) /* what is read from there still has one */
+#define PIECE_TAIL   96                     /* bytes after the data */
+#define OFFSET_MAX   (INT64_MAX - READ_MAX) /* a read from there still has an end */
 
 static const char *const stream_names[] = {"stdout", "stderr", NULL};
 
-/* The job's state is taken before the file is opened or measured: once it says done, what
- * is measured afterwards is all there will be. -ENOENT: no such job. */
+/* Reads the job's state, before its file is opened or measured: if the state is done, a
+ * later size is final. -ENOENT: no such job. */
 static int look(struct volt_cx *cx, struct call *call, const struct job_key *id,
                 enum job_state *ret)
 {
@@ -65,7 +65,7 @@ static enum volt_poll refuse_gone(struct call *call, const struct job_key *id,
     return call_error(call, "org.voltd.logs.OutputGone", what);
 }
 
-/* There is output, and it cannot be read. */
+/* Answers that there is output which cannot be read. */
 static enum volt_poll refuse_unreadable(struct call *call, const struct job_key *id,
                                         int error)
 {
@@ -184,7 +184,7 @@ static int begin_read(struct call *call, struct read_state *s)
     return call_keep(call, sizeof(*s));
 }
 
-/* Bytes of the file that are to be told now, or -errno. */
+/* Returns the bytes to send now, or -errno. */
 static ssize_t look_ahead(const struct read_state *s)
 {
     struct stat st;
@@ -197,7 +197,8 @@ static ssize_t look_ahead(const struct read_state *s)
     return (ssize_t)(there < s->in.max_bytes ? there : s->in.max_bytes);
 }
 
-/* What is not in memory is read on a thread that is no worker. Bytes read, or -errno. */
+/* Reads bytes; what is not in memory, on a thread that is no worker. Returns the number,
+ * or -errno. */
 static ssize_t read_bytes(struct volt_cx *cx, struct call *call,
                           const struct read_state *s, char *bytes, size_t want)
 {
@@ -235,8 +236,9 @@ static ssize_t append_bytes(struct volt_cx *cx, struct call *call,
     return n;
 }
 
-/* The beginning of a reply, up to the end of its data. Bytes of output in it, or
- * -errno. Where there is more than a turn has room for, no worker goes on. */
+/* Writes the beginning of a reply, up to the end of its data. Returns the bytes of output
+ * in it, or -errno. More than the turn allows is written by a thread that is no
+ * worker. */
 static ssize_t begin_piece(struct volt_cx *cx, struct call *call,
                            const struct read_state *s, struct wire_buf *text)
 {
@@ -260,7 +262,7 @@ static void end_piece(struct read_state *s, ssize_t n, bool end, struct wire_wri
     wire_put_bool(w, "end", end);
 }
 
-/* Whether the bytes up to offset + n are all that there will ever be. */
+/* Returns whether the output ends at offset + n for good. */
 static bool is_all(const struct read_state *s, ssize_t n, enum job_state now)
 {
     struct stat st;
@@ -268,7 +270,7 @@ static bool is_all(const struct read_state *s, ssize_t n, enum job_state now)
     return now == JOB_DONE && fstat(s->fd, &st) == 0 && st.st_size <= s->in.offset + n;
 }
 
-/* Opens the file, which a stream follows from then on. */
+/* Opens the file; a stream follows it from here on. */
 static int open_read(struct volt_cx *cx, struct call *call, struct read_state *s,
                      enum job_state now)
 {
@@ -279,7 +281,7 @@ static int open_read(struct volt_cx *cx, struct call *call, struct read_state *s
     return r < 0 ? r : 0;
 }
 
-/* READY: the call is answered. *ret_again: there may be more now. */
+/* Sends a piece. READY: the call is answered. *ret_again: there may be more now. */
 static enum volt_poll tell_piece(struct volt_cx *cx, struct call *call,
                                  struct read_state *s, enum job_state now,
                                  bool *ret_again)
@@ -306,8 +308,8 @@ static enum volt_poll tell_piece(struct volt_cx *cx, struct call *call,
     return call_continue_text(call, &reply) < 0 ? call_abort(call) : VOLT_PENDING;
 }
 
-/* One look at the file. READY: the call is answered. *ret_again: there may
- * be more now. */
+/* Looks at job and file once. READY: the call is answered. *ret_again: there may be more
+ * now. */
 static enum volt_poll read_once(struct volt_cx *cx, struct call *call,
                                 struct read_state *s, bool *ret_again)
 {
@@ -320,7 +322,7 @@ static enum volt_poll read_once(struct volt_cx *cx, struct call *call,
     if (r == 0 && s->fd < 0)
         r = open_read(cx, call, s, now);
     if (r == -ENODATA && call_more(call) && (now == JOB_QUEUED || now == JOB_STARTING))
-        return VOLT_PENDING; /* it will have output */
+        return VOLT_PENDING; /* output will follow */
     if (r < 0)
         return refuse(call, &s->in.id, s->in.stream, r);
     return tell_piece(cx, call, s, now, ret_again);
@@ -334,8 +336,8 @@ static struct job_key key_of_read(const void *arg, size_t i)
     return s->in.id;
 }
 
-/* The job has not ended. 0; negative: it would wait for ever, and the call is
- * answered. */
+/* Registers the wait, as the job has not ended. 0; negative: it would wait for ever, and
+ * the call is answered. */
 static int begin_inside(struct call *call, struct read_state *s)
 {
     return inside_begin(call, &s->inside,

@@ -1,4 +1,4 @@
-/* The methods, by the file that has them, and the interfaces made of them. */
+/* Methods by file, and interfaces made of them. */
 #ifndef VOLTD_METHOD_METHODS_H
 #define VOLTD_METHOD_METHODS_H
 
@@ -10,8 +10,8 @@ extern const struct method method_submit, method_submit_batch;
 extern const struct method method_get, method_list, method_signal, method_forget;
 /* why.c */
 extern const struct method method_why;
-/* Says of each reason whether the process has gone that has asked for what has the lock:
- * what it has left has that. Not under core.lock. */
+/* Adds to each reason whether the process whose lease holds the lock has exited, so that
+ * its children hold the lock. Not under core.lock. */
 struct why;
 void why_add_left(struct why *why);
 /* attempts.c */
@@ -35,8 +35,8 @@ extern const struct method method_tasks;
 extern const struct interface interface_jobs, interface_locks, interface_logs,
     interface_queues, interface_control;
 
-/* All of them, NULL-terminated. Both sockets offer them: what a caller may do is said by
- * auth/operations.def. */
+/* All interfaces, NULL-terminated, on both sockets: auth/operations.def says what a
+ * caller may do. */
 extern const struct interface *const interfaces_all[];
 
 #endif

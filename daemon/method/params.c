@@ -116,7 +116,7 @@ static int read_job_ids(json_t *value, void *member, struct field_error *err)
         return -EINVAL;
     }
     list->n = json_array_size(value);
-    if (!in_order(list)) /* they mostly are: ids that were given one after the other */
+    if (!in_order(list)) /* mostly in order: ids given one after the other */
         qsort(list->keys, list->n, sizeof(*list->keys), job_key_compare);
     drop_repeated(list);
     return 0;
@@ -137,8 +137,8 @@ static void refuse_id(struct call *call, size_t i, struct field_error *err)
     (void)params_refuse(call, err);
 }
 
-/* The next id: 1; 0: there is none; negative: the call has been answered. As with any
- * message that is not JSON, a list that is not gets no answer. */
+/* Takes the next id. 1; 0: no more; negative: the call has been answered, or closed if
+ * the list is not JSON, like any such message. */
 static int next_id(struct call *call, struct key_list *list)
 {
     char word[JOB_KEY_TEXT_MAX];
@@ -231,7 +231,7 @@ uint64_t job_wish_spec(const struct job_wish *w)
     return w->names_spec ? w->spec_fields : w->with_spec ? SPEC_ALL_FIELDS : 0;
 }
 
-/* What is long of a spec is mostly not asked for. */
+/* Long fields of a spec are rarely asked for. */
 enum query_specs job_wish_walk(uint64_t spec)
 {
     return spec & (UINT64_C(1) << SPEC_FIELD_env | UINT64_C(1) << SPEC_FIELD_input |
@@ -262,7 +262,7 @@ static int more_labels(struct filter *f, size_t n, struct field_error *err)
     return 0;
 }
 
-/* value NULL: any. There is room. */
+/* Adds a label, for which there is room; value NULL: any. */
 static int add_label(struct filter *f, const char *name, const char *value,
                      struct field_error *err)
 {
@@ -332,7 +332,7 @@ const struct field filter_fields[] = {
     FIELD(struct filter, ids, FIELD_CUSTOM, .read = read_job_ids),
     FIELD(struct filter, states, FIELD_SET, .names = job_state_names,
           .present = FIELD_PRESENT(struct filter, has_states)),
-    /* From the second on: the first is "none yet". */
+    /* Starts at the second result: the first is "none yet". */
     FIELD(struct filter, results, FIELD_SET, .names = filter_result_names,
           .present = FIELD_PRESENT(struct filter, has_results)),
     FIELD(struct filter, user, FIELD_STRDUP),
@@ -378,7 +378,7 @@ size_t filter_size(const struct filter *f)
            text_size(f->queue);
 }
 
-/* An empty set becomes a bit that nothing has: 0 is everything. */
+/* Replaces an empty set that was given by an unused bit: 0 would match all. */
 static uint32_t set_bits(bool given, uint32_t set)
 {
     return given && !set ? UINT32_C(1) << 31 : set;
@@ -391,7 +391,7 @@ static uint32_t with_groups(uint32_t results)
     return results & FAILED_BIT ? (results & each) | JOB_FAILED_RESULTS >> 1 : results;
 }
 
-/* Asking for a user may mean asking another machine. */
+/* Look-up of a user, which may ask another machine. */
 struct user_question {
     const char *name;
     uid_t uid;
@@ -464,7 +464,7 @@ struct job_filter filter_for_query(const struct filter *f)
     };
 }
 
-/* An array's own id stands for each of its elements. */
+/* Returns whether the ids have the key, or that of its array. */
 static bool wants_key(const struct filter *f, const struct job_key *key)
 {
     return !f->ids.keys || key_list_has(&f->ids, key->id, JOB_NO_INDEX) ||
@@ -488,7 +488,7 @@ int filter_wants(const struct filter *f, struct core *core, const struct asker *
     if (!f->orphans && !f->name && !f->name_glob && !f->queue && !f->nlabels &&
         !rest.since_usec && !rest.until_usec)
         return 1;
-    bool ahead = query_log_ahead(core); /* asked first: it may enter in between */
+    bool ahead = query_log_ahead(core); /* asked first: the job may enter in between */
     int r = query_wants(core, asker, &ev->key, &rest, ret_bytes);
     return r >= 0 ? r : ahead ? -EAGAIN : 0;
 }

@@ -14,7 +14,7 @@
 
 /* --- List --------------------------------------------------------------------------- */
 
-/* Slots are of "default" alone. */
+/* Only "default" shows its slots. */
 static bool is_shown(const struct queue_view *q, int s, const bool *which)
 {
     return (s != QUEUE_SLOTS || strcmp(q->name, QUEUE_DEFAULT) == 0) &&
@@ -33,7 +33,7 @@ static void put_names(struct wire_writer *to, const char *key, const char *names
     wire_close(to, ']');
 }
 
-/* Both names and which NULL: nothing of them. which NULL: those that name anything. */
+/* Lists of names. names NULL: none. which NULL: those that are not empty. */
 struct lists {
     const char (*names)[QUEUE_NAMES_BYTES + 1];
     const bool *which;
@@ -46,7 +46,7 @@ static void put_lists(struct wire_writer *to, const struct lists *lists)
             put_names(to, queue_list_names[i], lists->names[i]);
 }
 
-/* which: NULL: all. */
+/* Writes settings; which NULL: all. */
 static void put_settings(struct wire_writer *to, const char *name,
                          const struct queue_view *q, const uint64_t *values,
                          const bool *which, const struct lists *lists)
@@ -64,7 +64,7 @@ static void put_settings(struct wire_writer *to, const char *name,
     wire_close(to, '}');
 }
 
-/* Which users there are is told to those that may change it. */
+/* Writes a queue. Only users who may change it see which users it lists. */
 static void put_queue(struct wire_writer *to, const struct queue_view *q, bool may_change)
 {
     const struct lists none = {NULL, NULL}, set = {q->names, NULL},
@@ -120,7 +120,7 @@ struct change_state {
     FIELD(struct change_state, name, FIELD_STRDUP, .required = true, .min = 1,           \
           .max = QUEUE_NAME_BYTES)
 
-/* With the names of those that there are. */
+/* Answers NoSuchQueue with the names of the queues. */
 static enum volt_poll no_such_queue(struct call *call, const char *name)
 {
     struct queue_view *all = calloc(QUEUES_MOST, sizeof(*all));
@@ -176,11 +176,11 @@ static enum volt_poll refuse(struct call *call, const struct change_state *s, in
                       json_pack("{s:s}", "reason", reason_of(r)));
 }
 
-/* The names of a change. */
+/* Look-up of the user and group names in a change. */
 struct finding {
     struct queue_change *change;
-    enum queue_list list; /* that the latest is of */
-    int r;                /* of allowed_find(), with the next */
+    enum queue_list list; /* of the latest name */
+    int r;                /* from allowed_find(), like the next */
     char missing[QUEUE_NAMES_BYTES + 1];
 };
 
@@ -194,7 +194,7 @@ static void find(void *arg)
     }
 }
 
-/* Below 0: it has been answered. */
+/* Looks up the names. Negative: the call has been answered. */
 static int find_names(struct volt_cx *cx, struct call *call, struct change_state *s)
 {
     struct finding f = {.change = &s->change};
@@ -214,7 +214,7 @@ static int find_names(struct volt_cx *cx, struct call *call, struct change_state
     return f.r;
 }
 
-/* Below 0: it has been answered. */
+/* Begins a change. Negative: the call has been answered. */
 static int begin(struct volt_cx *cx, struct call *call, struct change_state *s,
                  enum queue_verb verb, const struct field *fields)
 {
@@ -248,7 +248,7 @@ static enum volt_poll change_poll(struct volt_cx *cx, struct call *call,
 
 static const struct field name_fields[] = {NAME_FIELD, {.name = NULL}};
 
-/* A list of them, with a blank between two. */
+/* Reads a list of names, and joins them with blanks. */
 static int read_names(json_t *value, void *member, struct field_error *err)
 {
     char *to = member, path[24];
@@ -274,7 +274,7 @@ static int read_names(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
-/* The types of queue_settings.def. */
+/* Types of queue_settings.def. */
 #define PRESENT(s_)                                                                      \
     .present = FIELD_PRESENT(struct change_state, change.given[QUEUE_##s_])
 #define NUMBER(s_, name_, min_, max_)                                                    \

@@ -8,7 +8,7 @@
 
 #define CODE_MAX 255
 
-/* Of JOB_RETRY_ON_MOST. */
+/* Names of the bits of JOB_RETRY_ON_MOST. */
 static const char *const retry_on_names[] = {"exit", "signal", "timeout", "exec_failed"};
 
 int read_codes(json_t *value, void *member, struct field_error *err)
@@ -30,7 +30,7 @@ int read_codes(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
-/* The bit of one that may be named; 0: there is none. */
+/* Returns the bit of a result that may be named; 0: none. */
 static uint32_t bit_of(const char *name)
 {
     for (size_t i = 0; i < sizeof(retry_on_names) / sizeof(retry_on_names[0]); i++)

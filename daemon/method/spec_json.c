@@ -50,7 +50,7 @@ const char *const spec_field_names[] = {
     NULL};
 _Static_assert(SPEC_FIELDS <= 64, "a set of them is 64 bits");
 
-/* Takes argv; the command can be given in one way only. */
+/* Takes argv. A spec has one command, as argv or shell. */
 static int take_argv(void *member, char **argv, struct field_error *err)
 {
     if (*(char ***)member) {
@@ -119,11 +119,11 @@ static int read_labels(json_t *value, void *member, struct field_error *err)
                               LABEL_MAX_BYTES);
         l->name = strdup(name);
         l->value = strdup(text);
-        s->nlabels++; /* freed with the spec, also when one of them is NULL */
+        s->nlabels++; /* freed with the spec, even if one of them is NULL */
         if (!l->name || !l->value)
             return field_no_memory(err);
     }
-    /* An object has no order: two that are equal are stored, and compared, as one. */
+    /* Objects have no order: equal ones are stored, and compared, alike. */
     qsort(s->labels, s->nlabels, sizeof(*s->labels), by_name);
     return 0;
 }
@@ -150,7 +150,7 @@ static int read_input(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
-/* What "*" says holds for all resources that are not named. */
+/* Sets the limits of "*" for all resources that are not named. */
 static void set_others(struct job_rlimits *l, uint64_t soft, uint64_t hard)
 {
     for (int i = 0; i < RLIMIT_COUNT; i++) {
@@ -162,7 +162,7 @@ static void set_others(struct job_rlimits *l, uint64_t soft, uint64_t hard)
     l->given = (UINT32_C(1) << RLIMIT_COUNT) - 1;
 }
 
-/* What is there already is what the value means: spec_from_json(). */
+/* A value that is set already is kept: spec_from_json(). */
 static int read_rlimits(json_t *value, void *member, struct field_error *err)
 {
     struct job_rlimits *l;
@@ -208,7 +208,7 @@ static int read_rlimits(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
-/* Bits of file modes, as people write them. */
+/* Reads file mode bits, as octal text. */
 static int read_mode(json_t *value, void *member, struct field_error *err)
 {
     const char *text = field_string(value, "", err);
@@ -380,7 +380,7 @@ int read_after(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
-/* Relative to the spec, not to a struct of their own. */
+/* Offsets are relative to the spec. */
 static const struct field range_fields[] = {
     SPEC(array_first, "first", FIELD_INT, .required = true, .max = INT64_MAX),
     SPEC(array_last, "last", FIELD_INT, .required = true, .max = INT64_MAX),
@@ -391,7 +391,7 @@ static const struct field range_fields[] = {
     {.name = NULL},
 };
 
-/* How a row of spec_fields.def is read. Which members a composite one fills: */
+/* How rows of spec_fields.def are read. Composite ones name their members: */
 #define FIELD_argv SPEC(argv, "argv", FIELD_CUSTOM, .read = read_argv)
 #define FIELD_shell                                                                      \
     SPEC(argv, "shell", FIELD_CUSTOM, .read = read_shell,                                \
@@ -455,8 +455,7 @@ static const struct field spec_fields[] = {
     {.name = NULL},
 };
 
-/* first and last are those of the ranges: a client that knows none of these goes by them.
- */
+/* first and last must match the ranges: clients that do not know ranges use them. */
 static int check_ranges(struct job_spec *s, struct field_error *err)
 {
     const uint64_t first = s->array_first, last = s->array_last;
@@ -472,7 +471,7 @@ static int check_ranges(struct job_spec *s, struct field_error *err)
 
 #define ARGUMENT_MOST ((size_t)128 * 1024 - 1) /* of one, without its NUL: execve(2) */
 
-/* What no program could be started with is refused before it waits for its turn. */
+/* Refuses words that no program can be started with, before the job waits. */
 static int check_words(const struct job_spec *s, struct field_error *err)
 {
     for (size_t i = 0; s->argv && s->argv[i]; i++) {
@@ -511,7 +510,7 @@ static int check(const struct job_spec *s, const struct config *config,
     return 0;
 }
 
-/* 0 or -ENOMEM. */
+/* Copies the known values. 0 or -ENOMEM. */
 static int take_known(struct job_spec *s, const struct spec_known *known)
 {
     s->env = known->env ? job_env_ref(known->env) : NULL;
@@ -551,7 +550,7 @@ int spec_from_json(json_t *object, const struct config *config,
     return r;
 }
 
-/* --- the other way ------------------------------------------------------------------ */
+/* --- --- writing -------------------------------------------------------------------- */
 
 static bool wants(uint64_t fields, enum spec_field field)
 {
@@ -566,7 +565,7 @@ static void put_strings(struct wire_writer *to, const char *key, char *const *fr
     wire_close(to, ']');
 }
 
-/* A member whose name is a client's choice: {"NAME":"VALUE"} without its brackets. */
+/* Writes a member whose name a client chose: {"NAME":"VALUE"} without the braces. */
 static void put_pair(struct wire_writer *to, const char *name, const char *value)
 {
     json_t *pair = json_object();
@@ -575,7 +574,7 @@ static void put_pair(struct wire_writer *to, const char *name, const char *value
 
     wire_set(&pair, name, wire_text(value));
     r = pair ? wire_encode(&text, pair) : -ENOMEM;
-    if (r == 0) /* the brackets, and the NUL */
+    if (r == 0) /* without the braces and the NUL */
         wire_put_raw(to, NULL, wire_buf_at(&text) + 1, wire_buf_len(&text) - 3);
     else if (to->error == 0)
         to->error = r;
@@ -598,7 +597,7 @@ static void put_member(struct wire_writer *to, const char *name, const char *val
         put_pair(to, name, value);
 }
 
-/* NAME=VALUE of an environment. */
+/* Writes NAME=VALUE of an environment. */
 static void put_variable(struct wire_writer *to, const char *variable)
 {
     const char *equals = strchr(variable, '=');
@@ -616,7 +615,7 @@ static void put_variable(struct wire_writer *to, const char *variable)
         free(name);
 }
 
-/* Left out where it is the default, or no number of JSON (infinity). */
+/* Writes a number unless it is the default or infinite. */
 static void put_number(struct wire_writer *to, const char *key, uint64_t value,
                        uint64_t normal)
 {
@@ -768,7 +767,7 @@ static void put_rlimits(struct wire_writer *to, const struct job_spec *s)
     wire_close(to, '}');
 }
 
-/* --- all of them -------------------------------------------------------------------- */
+/* --- --- all fields ----------------------------------------------------------------- */
 
 static void put_limits(struct wire_writer *to, const struct job_spec *s)
 {
@@ -784,7 +783,7 @@ static void put_limits(struct wire_writer *to, const struct job_spec *s)
 #define SPEC_OWN_LIMIT(tag, name, json) put_##name(to, s);
 #include "daemon/job/spec_fields.def"
     if (to->error == 0 && to->out->end == opened)
-        to->out->end = before; /* there are none */
+        to->out->end = before; /* no limits */
     else
         wire_close(to, '}');
 }
@@ -834,7 +833,7 @@ static void put_signal(struct wire_writer *to, const char *key, int n, int norma
         wire_put_text(to, key, signal_name(n, text));
 }
 
-/* Of the time limit that which counts, its queue's too. */
+/* Returns the number; for the time limit the one in force, which may be the queue's. */
 static uint64_t number_of(const struct job_spec *s, const uint64_t *member)
 {
     return member == &s->timeout_usec ? job_spec_timeout(s) : *member;

@@ -9,22 +9,21 @@
 
 struct config;
 
-/* What the long fields of a spec mean, where that has been read before. Both borrowed;
- * NULL: read it. */
+/* Values of long fields that were parsed before. Borrowed; NULL: parse them. */
 struct spec_known {
     struct job_env *env;
     const struct job_rlimits *rlimits;
 };
 
-/* Reads one spec: fields, bounds, and what they demand of each other. known: NULL:
- * nothing is. Returns new in *ret; -EINVAL or -ENOMEM with *err set, its path beginning
- * inside the spec ("argv[0]"). */
+/* Reads a spec: fields, bounds, and rules between fields. known: NULL allowed. Returns
+ * new in *ret; -EINVAL or -ENOMEM with *err set, whose path begins inside the spec
+ * ("argv[0]"). */
 int spec_from_json(json_t *object, const struct config *config,
                    const struct spec_known *known, struct job_spec **ret,
                    struct field_error *err);
 
-/* What a spec shows: its fields but those inside "limits", and on_exists, which is about
- * the submission. A set of them has bit SPEC_FIELD_x for x. */
+/* Fields of a spec that can be shown: all but those inside "limits", and on_exists, which
+ * belongs to the submission. In a set, field x has bit SPEC_FIELD_x. */
 enum spec_field {
 #define SPEC_NUMBER(tag, member, json, least, most, fallback) SPEC_FIELD_##member,
 #define SPEC_OCTAL(tag, member, json, most, fallback)         SPEC_FIELD_##member,
@@ -39,11 +38,10 @@ enum spec_field {
     SPEC_FIELDS
 };
 #define SPEC_ALL_FIELDS UINT64_MAX
-/* Their names in JSON, by enum spec_field; ends with NULL. */
+/* JSON names by enum spec_field; ends with NULL. */
 extern const char *const spec_field_names[];
 
-/* Writes what was submitted, without what equals the default: of fields, a set, those
- * that are in it. */
+/* Writes what was submitted, without default values: those fields that are in the set. */
 void spec_write(struct wire_writer *to, const char *key, const struct job_spec *spec,
                 uint64_t fields);
 

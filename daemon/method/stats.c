@@ -9,13 +9,13 @@
 
 #define INTERVAL_MIN     100000
 #define INTERVAL_DEFAULT 1000000
-#define INTERVAL_MAX     15000000 /* so that no client takes the silence for death */
+#define INTERVAL_MAX     15000000 /* longer silence would look like a dead connection */
 
-/* A counter by the name that it has on the wire. */
+/* A counter and its name in JSON. */
 struct counter {
     const char *name;
     size_t offset;
-    bool of_word; /* uint32_t, otherwise uint64_t */
+    bool of_word; /* uint32_t; otherwise uint64_t */
 };
 #define U64(type_, member_) COUNTER(type_, member_, false)
 #define U32(type_, member_) COUNTER(type_, member_, true)
@@ -24,7 +24,7 @@ struct counter {
         .name = #member_, .offset = offsetof(type_, member_), .of_word = of_word_        \
     }
 
-/* Both of a worker and in the totals. */
+/* Of each worker, and summed. */
 static const struct counter summed[] = {
     U64(struct volt_worker_stats, polled),
     U64(struct volt_worker_stats, stolen),
@@ -43,14 +43,14 @@ static const struct counter summed[] = {
     U64(struct volt_worker_stats, longest_poll_usec),
     {NULL, 0, false},
 };
-/* Of a worker only. */
+/* Of each worker only. */
 static const struct counter single[] = {
     U64(struct volt_worker_stats, avg_task_ns),
     U32(struct volt_worker_stats, global_queue_interval),
     U32(struct volt_worker_stats, ring_depth),
     {NULL, 0, false},
 };
-/* Of the scheduler as a whole. */
+/* Of the whole scheduler. */
 static const struct counter whole[] = {
     U64(struct volt_stats, spawned),          U64(struct volt_stats, completed),
     U64(struct volt_stats, cancelled),        U64(struct volt_stats, live),

@@ -1,6 +1,6 @@
-/* The methods of org.voltd.jobs that steer the jobs of a list or a filter: Cancel, Hold,
- * Release, Pause, Resume, Edit. What differs is the verb (daemon/steer/steer.h), and
- * which of the jobs that are named by their ids do not take it. */
+/* Methods of org.voltd.jobs that steer jobs by ids or filter: Cancel, Hold, Release,
+ * Pause, Resume, Edit. They differ in the verb (daemon/steer/steer.h), and in which jobs
+ * named by id they refuse. */
 #include "daemon/steer/steer.h"
 #include "daemon/method/methods.h"
 
@@ -20,15 +20,15 @@ struct steering {
         bool given; /* ids */
         struct filter filter;
         bool filtered;
-        struct edit_read changes; /* Edit, with the next */
+        struct edit_read changes; /* Edit, like the next */
         bool first;
     } in;
     struct job_edit edit;
-    struct job_owner of; /* whose jobs are in its `after` */
+    struct job_owner of; /* owner of the jobs in its `after` */
     struct ids_reader ids;
     enum steer_verb verb;
-    size_t looked, tried, steered; /* of the ids: how many were */
-    struct steer_at id;            /* in the next one */
+    size_t looked, tried, steered; /* number of ids */
+    struct steer_at id;            /* for the next id */
     struct volt_sleep rest;        /* before its next portion */
     struct job_filter filter;
     struct steer_all all;
@@ -38,7 +38,7 @@ struct steering {
     struct volt_sleep tick; /* of a stream */
     enum {
         STEERING_BEGIN = 0,
-        STEERING_READS, /* the ids */
+        STEERING_READS, /* reads the ids */
         STEERING_LOOKS,
         STEERING_TRIES, /* Edit */
         STEERING_IDS,
@@ -47,7 +47,8 @@ struct steering {
     } at;
 };
 
-/* A job of an earlier voltd: nothing here steers it, but its processes can be reached. */
+/* Refuses a job of an earlier voltd: nothing here steers it, but its processes can be
+ * signalled. */
 static enum volt_poll refuse_orphan(struct call *call, const struct job_key *key)
 {
     char id[JOB_KEY_TEXT_MAX], reason[2 * JOB_KEY_TEXT_MAX + 96];
@@ -63,7 +64,7 @@ static enum volt_poll refuse_orphan(struct call *call, const struct job_key *key
 
 _Static_assert(JOB_HOLDS_MAX == 1000, "as why_not() says");
 
-/* Why a job does not take it, by what steer_step() says. NULL: that is no reason. */
+/* Returns why a job refuses, by the error of steer_step(). NULL: no refusal. */
 static const char *why_not(enum steer_verb verb, int error)
 {
     switch (error) {
@@ -99,7 +100,7 @@ static const char *why_not(enum steer_verb verb, int error)
 
 #define BEFORE_MAX 64
 
-/* What has been done all the same, to others. */
+/* Returns text about the jobs already steered. */
 static const char *before(enum steer_verb verb, int64_t count, char buf[BEFORE_MAX])
 {
     static const char *const done[] = {"cancelled", "held",    "released",
@@ -112,7 +113,8 @@ static const char *before(enum steer_verb verb, int64_t count, char buf[BEFORE_M
     return buf;
 }
 
-/* 0; negative: the call is answered. count: of jobs that have been steered already. */
+/* Refuses by the error of steer_step(). 0; negative: the call is answered. count: jobs
+ * steered so far. */
 static int refuse_if(struct call *call, enum steer_verb verb, const struct job_key *key,
                      int error, int64_t count)
 {
@@ -130,7 +132,7 @@ static int refuse_if(struct call *call, enum steer_verb verb, const struct job_k
     return error;
 }
 
-/* The call is answered: the job cannot be so. */
+/* Answers that the job cannot be edited so. */
 static int refuse_edit(struct call *call, const struct job_key *key,
                        const struct volt_error *why, int64_t count)
 {
@@ -145,8 +147,8 @@ static int refuse_edit(struct call *call, const struct job_key *key,
     return -EINVAL;
 }
 
-/* What steer_step() would say, as far as a view tells: not whether elements of an array
- * that are starting have their slots. */
+/* Returns the likely result of steer_step(), from a view: that does not show whether
+ * starting elements have their slots. */
 static int foresee_hold(const struct job_view *v, const struct asker *asker)
 {
     const uint8_t state = v->status.state;
@@ -176,7 +178,7 @@ static int foresee_release(const struct job_view *v, const struct asker *asker)
                : 0;
 }
 
-/* As above. What is starting may run in a moment. */
+/* Likewise. A starting job may run in a moment. */
 static int foresee_pause(const struct job_view *v)
 {
     const uint8_t state = v->status.state;
@@ -196,8 +198,8 @@ static int foresee_resume(const struct job_view *v)
     return v->has_counts || v->status.state == JOB_PAUSED ? 0 : -ESRCH;
 }
 
-/* Of an array core knows whether anything has begun. -ERESTART: another attempt follows
- * one that has failed or was lost. */
+/* Likewise; core knows whether an array has begun. -ERESTART: a failed or lost attempt
+ * will be followed by another. */
 static int foresee_edit(const struct job_view *v)
 {
     const uint8_t state = v->status.state;
@@ -233,7 +235,7 @@ static int foresee(enum steer_verb verb, const struct job_view *v,
     return 0;
 }
 
-/* Ids that are named must be of jobs that take it. 0, or the call is answered. */
+/* Checks that a job named by id accepts the verb. 0, or the call is answered. */
 static int check_id(struct volt_cx *cx, struct call *call, enum steer_verb verb,
                     const struct job_key *key, struct job_owner *ret_owner)
 {
@@ -252,7 +254,7 @@ static int check_id(struct volt_cx *cx, struct call *call, enum steer_verb verb,
     return -ESRCH;
 }
 
-/* As a submission that comes now. */
+/* Answers like a submission that comes now. */
 static enum volt_poll refuse_unkept(struct call *call, int error)
 {
     return call_error(call, "org.voltd.jobs.StoreUnavailable",
@@ -270,7 +272,7 @@ static struct steer_at next_at(const struct steering *s)
         FIELD(struct steering_params, filter, FIELD_STRUCT, .fields = filter_fields,     \
               .present = FIELD_PRESENT(struct steering_params, filtered))
 
-/* 0, or the call is answered. */
+/* Checks an edit. 0, or the call is answered. */
 static int check_edit(struct call *call, struct steering *s)
 {
     struct field_error err;
@@ -302,7 +304,7 @@ static void begin_all(struct call *call, struct steering *s)
                                 .paced = true};
 }
 
-/* 0, or the call is answered. */
+/* Reads the parameters. 0, or the call is answered. */
 static int begin_steering(struct volt_cx *cx, struct call *call, struct steering *s)
 {
     static const struct field fields[] = {WHICH_FIELDS, {.name = NULL}};
@@ -335,7 +337,7 @@ static int begin_steering(struct volt_cx *cx, struct call *call, struct steering
     return 0;
 }
 
-/* What is known of the jobs that others are to wait for. 0, or the call is answered. */
+/* Looks up the jobs in `after` of an edit. 0, or the call is answered. */
 static int look_at_after(struct volt_cx *cx, struct call *call, struct steering *s)
 {
     struct volt_error err;
@@ -355,12 +357,12 @@ static int look_at_after(struct volt_cx *cx, struct call *call, struct steering 
     return r;
 }
 
-/* A portion of the next id. READY: it was its last; *ret is negative if the call is
- * answered. */
+/* Steers a portion of the next id. READY: it was the last; *ret is negative if the call
+ * is answered. */
 static enum volt_poll steer_id_poll(struct volt_cx *cx, struct call *call,
                                     struct steering *s, int *ret)
 {
-    /* The last one that goes in front of all others is the first of them. */
+    /* With `first`, the last id goes to the front first. */
     const size_t n = s->edit.first ? s->ids.list.n - 1 - s->steered : s->steered;
     const struct job_key *key = &s->ids.list.keys[n];
 
@@ -380,7 +382,7 @@ static enum volt_poll steer_id_poll(struct volt_cx *cx, struct call *call,
         *ret = look_at_after(cx, call, s);
     if (r == -EAGAIN || r == -ESTALE)
         return VOLT_PENDING;
-    if (r == -ENOMEM || store_refusal_text(r)) /* not steered: no count says so */
+    if (r == -ENOMEM || store_refusal_text(r)) /* not steered: the count cannot show it */
         s->all.ret = r;
     *ret = r == -EINVAL ? refuse_edit(call, key, &s->id.err, s->count)
                         : refuse_if(call, s->verb, key, r, s->count);
@@ -390,7 +392,7 @@ static enum volt_poll steer_id_poll(struct volt_cx *cx, struct call *call,
     return VOLT_READY;
 }
 
-/* Whether the next id would take the edit; *ret as above. */
+/* Tries the edit on the next id; *ret as above. */
 static void try_edit(struct volt_cx *cx, struct call *call, struct steering *s, int *ret)
 {
     const struct job_key *key = &s->ids.list.keys[s->tried];
@@ -409,8 +411,8 @@ static void try_edit(struct volt_cx *cx, struct call *call, struct steering *s, 
     s->tried++;
 }
 
-/* All of the ids are looked at before the first is touched: one that cannot be steered
- * changes nothing. READY: none is left; *ret as above. */
+/* Looks at all ids before the first is touched: one refusal changes nothing. READY: all
+ * are done; *ret as above. */
 static enum volt_poll ids_looked_poll(struct volt_cx *cx, struct call *call,
                                       struct steering *s, int *ret)
 {
@@ -432,7 +434,8 @@ static enum volt_poll ids_looked_poll(struct volt_cx *cx, struct call *call,
     return VOLT_READY;
 }
 
-/* READY: all have been steered; or *ret is negative, and the call is answered. */
+/* Steers the ids. READY: all are steered; or *ret is negative, and the call is
+ * answered. */
 static enum volt_poll ids_steered_poll(struct volt_cx *cx, struct call *call,
                                        struct steering *s, int *ret)
 {
@@ -464,7 +467,7 @@ static json_t *count_json(const struct steering *s)
     return json_pack("{s:I}", "count", (json_int_t)(s->count + s->all.ret_count));
 }
 
-/* A stream is told how far it is. 0, or negative: there is no memory for that. */
+/* Sends progress to a stream. 0; negative: no memory for it. */
 static int tell_progress(struct volt_cx *cx, struct call *call, struct steering *s)
 {
     while (call_more(call) && call_drained_poll(cx, call) == VOLT_READY &&
@@ -484,8 +487,8 @@ static int tell_progress(struct volt_cx *cx, struct call *call, struct steering 
     return 0;
 }
 
-/* READY: that was all, or s->all.ret is negative; or *ret is, and the call is
- * answered. */
+/* Steers the jobs of the filter. READY: done, or s->all.ret is negative; or *ret is, and
+ * the call is answered. */
 static enum volt_poll filtered_poll(struct volt_cx *cx, struct call *call,
                                     struct steering *s, int *ret)
 {
@@ -505,7 +508,8 @@ static enum volt_poll filtered_poll(struct volt_cx *cx, struct call *call,
     return *ret < 0 ? VOLT_READY : VOLT_PENDING;
 }
 
-/* READY: all are steered, and the store has it, or s->all.ret is negative; or *ret. */
+/* Steers the rest. READY: all are steered and durable, or s->all.ret or *ret is
+ * negative. */
 static enum volt_poll rest_poll(struct volt_cx *cx, struct call *call, struct steering *s,
                                 int *ret)
 {
@@ -520,7 +524,7 @@ static enum volt_poll rest_poll(struct volt_cx *cx, struct call *call, struct st
     return steer_barrier_poll(cx, &s->kept);
 }
 
-/* A cancel counts all the same: what it ends does not come back. */
+/* A cancel counts without the store: an ended job does not come back. */
 static bool is_unkept(const struct steering *s)
 {
     return s->verb != STEER_CANCEL && s->kept.commit.status < 0;
@@ -534,7 +538,7 @@ static enum volt_poll refuse_listed(struct call *call, const struct steering *s)
     return VOLT_READY;
 }
 
-/* The answer leaves when what it says survives the daemon. */
+/* Steers the jobs; answers when that is durable. */
 static enum volt_poll steering_poll(struct volt_cx *cx, struct call *call,
                                     struct steering *s, enum steer_verb verb)
 {

@@ -1,5 +1,5 @@
-/* Submit: a spec becomes a job. The answer leaves after the store's commit. Of a dry run
- * everything is checked that a submission checks, in the same place. */
+/* Submit: a spec becomes a job. The answer follows the store's commit. A dry run makes
+ * the same checks in the same place. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
@@ -26,13 +26,13 @@ struct submit {
     bool begun;
 };
 
-/* Of a dry run. */
+/* What a dry run has and a submission has not. */
 struct dry {
     struct running_walk running;
     struct standing standing;
 };
 
-/* 0, or the call has been answered. */
+/* Reads the parameters. 0, or the call has been answered. */
 static int read_submit(struct call *call, struct submit *s)
 {
     static const struct field fields[] = {
@@ -69,8 +69,8 @@ static int read_submit(struct call *call, struct submit *s)
     return r;
 }
 
-/* What is in the file that came with the call becomes the spec's input. READY: it has, or
- * the call has been answered. */
+/* Sets the spec's input from the file that came with the call. READY: set, or the call
+ * has been answered. */
 static enum volt_poll take_stdin(struct volt_cx *cx, struct call *call, struct submit *s)
 {
     struct volt_error why = {""};
@@ -130,8 +130,8 @@ static enum volt_poll refuse(struct call *call, const struct jobs_submit_item *i
     }
 }
 
-/* Whether something of `after` can happen no more. What is known of each of these was
- * noted when they were checked. */
+/* Returns whether a job of `after` can no longer end as required, by what the checks
+ * noted. */
 static bool is_never(const struct job_spec *spec)
 {
     bool never = false;
@@ -197,7 +197,7 @@ static enum volt_poll submit_poll(struct volt_cx *cx, struct call *call, void *s
     if (s->in.has_stdin && take_stdin(cx, call, s) == VOLT_PENDING)
         return VOLT_PENDING;
     if (s->in.has_stdin)
-        return VOLT_READY; /* answered */
+        return VOLT_READY; /* the call is answered */
     if (!s->begun && s->in.dry_run && dry_poll(cx, call, s) == VOLT_PENDING)
         return VOLT_PENDING;
     if (s->in.dry_run && !s->dry)

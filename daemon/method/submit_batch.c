@@ -1,10 +1,9 @@
-/* SubmitBatch: specs become jobs, all or those that can. The answer leaves after the
+/* SubmitBatch: specs become jobs, all of them or those that can. The answer follows the
  * store's commit.
  *
- * There may be 200,000 of them, so nothing is done to all in one poll: specs are parsed
- * and checked one by one, sorted where they have local names, core takes them in slices,
- * and the answer is written as text by and by; a tree of it would cost 100 bytes for each
- * id. */
+ * A batch may have 200,000 specs, so no poll works on all of them: specs are parsed and
+ * checked one by one, sorted if they have local names, and submitted in slices. The
+ * answer is written as text bit by bit; a tree would cost 100 bytes per id. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
@@ -19,12 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPEC_COST 8 /* entries of a turn that one counts as */
+#define SPEC_COST 8 /* entries of a turn per spec */
 
-#define FREE_MAX 256 /* items that are freed at once */
+#define FREE_MAX 256 /* items freed at once */
 
-/* Entries that are refused here never reach core: items has the others,
- * in order. */
+/* A batch. Entries refused here never reach core: items has the others, in order. */
 struct batch {
     struct batch_params {
         json_t *specs; /* borrowed; see call_list_next() */
@@ -33,16 +31,16 @@ struct batch {
     } in;
     json_t *defaults;               /* NULL: none */
     size_t defaults_bytes;          /* as text */
-    struct job_env *env;            /* theirs, once it has been read */
-    struct job_rlimits rlimits;     /* likewise; none are given before */
-    size_t next;                    /* entry to read; at the end: how many there are */
-    struct jobs_submit_item *items; /* of the entries that can be read */
+    struct job_env *env;            /* of the defaults, once parsed */
+    struct job_rlimits rlimits;     /* likewise; `given` is 0 before */
+    size_t next;                    /* entry to read; at the end: number of entries */
+    struct jobs_submit_item *items; /* of the readable entries */
     size_t nitems;
-    size_t *position; /* of each item: its entry */
+    size_t *position; /* per item: its entry */
     struct batch_names names;
     struct jobs_submit leaf;
-    bool begun;                    /* leaf */
-    size_t answered, item;         /* entries, and items of them */
+    bool begun;                    /* of leaf */
+    size_t answered, item;         /* entries; item: of these, items */
     struct wire_buf ids, rejected; /* of the answer: entries */
     enum {
         BATCH_BEGIN = 0,
@@ -53,7 +51,7 @@ struct batch {
     } at;
 };
 
-/* 0 or -ENOMEM. */
+/* Adds an entry to `rejected`. 0 or -ENOMEM. */
 static int reject(struct batch *b, size_t position, const char *parameter,
                   const char *why)
 {
@@ -67,8 +65,7 @@ static int reject(struct batch *b, size_t position, const char *parameter,
     return to.error;
 }
 
-/* Specs and their defaults together have the limit of a message, MaxBatch=, as if each
- * had been sent whole. */
+/* Limits specs with their defaults to MaxBatch=, as if each had been sent whole. */
 static int check_size(struct call *call, const struct batch *b, size_t n)
 {
     const struct config *config = call_config(call);
@@ -116,8 +113,8 @@ static int begin_batch(struct call *call, struct batch *b)
     return -ENOMEM;
 }
 
-/* Entries that equal the one before them share its spec: batches mostly are one command
- * many times over. Takes spec, returns the one to use. */
+/* Shares the spec of the previous entry if equal: most batches repeat one command. Takes
+ * spec, returns the one to use. */
 static struct job_spec *share_spec(const struct batch *b, struct job_spec *spec)
 {
     struct job_spec *before = b->nitems ? b->items[b->nitems - 1].spec : NULL;
@@ -128,7 +125,7 @@ static struct job_spec *share_spec(const struct batch *b, struct job_spec *spec)
     return job_spec_ref(before);
 }
 
-/* The field env of an entry is that of the defaults as it is. */
+/* Returns whether the entry's env is that of the defaults. */
 static bool has_default_env(const struct batch *b, json_t *entry)
 {
     const json_t *env = json_object_get(b->defaults, "env");
@@ -141,7 +138,7 @@ static const json_t *rlimits_of(const json_t *spec)
     return json_object_get(json_object_get(spec, "limits"), "rlimits");
 }
 
-/* Its resource limits are those of the defaults as they are. */
+/* Returns whether the entry's resource limits are those of the defaults. */
 static bool has_default_rlimits(const struct batch *b, const json_t *entry)
 {
     const json_t *rlimits = rlimits_of(b->defaults);
@@ -149,7 +146,8 @@ static bool has_default_rlimits(const struct batch *b, const json_t *entry)
     return rlimits && rlimits_of(entry) == rlimits;
 }
 
-/* Reads one with its defaults; their environment and resource limits are read once. */
+/* Reads an entry with its defaults, whose environment and resource limits are parsed
+ * once. */
 static int read_spec(struct call *call, struct batch *b, json_t *entry,
                      struct job_spec **ret, struct field_error *err)
 {
@@ -175,7 +173,7 @@ static int read_entry(struct call *call, struct batch *b, json_t *entry)
 
     if (b->defaults && json_is_object(entry))
         r = spec_add_defaults(entry, b->defaults);
-    b->in.atomic |= spec_says_local(entry); /* also if it is refused */
+    b->in.atomic |= spec_says_local(entry); /* also for a refused entry */
     if (r == 0)
         r = read_spec(call, b, entry, &spec, &err);
     if (r == -ENOMEM)
@@ -196,7 +194,8 @@ static int read_entry(struct call *call, struct batch *b, json_t *entry)
     return r;
 }
 
-/* Reads as many as a turn has room for. 1: there may be more, and it is polled again. */
+/* Reads as many entries as the turn allows. 1: there may be more, and the task is
+ * woken. */
 static int read_batch(struct volt_cx *cx, struct call *call, struct batch *b)
 {
     while (call_turn_poll(cx, call) == VOLT_READY) {
@@ -214,8 +213,8 @@ static int read_batch(struct volt_cx *cx, struct call *call, struct batch *b)
     return 1;
 }
 
-/* The list ends in something that is no value: as with any message that is not JSON,
- * there is nobody to answer. But one too large is told so. */
+/* Ends the call: the list is not JSON, and like any such message gets no answer. A list
+ * that is too large, or repeats a name, gets one. */
 static enum volt_poll give_up(struct call *call, const struct batch *b, int error)
 {
     char where[64];
@@ -230,8 +229,8 @@ static enum volt_poll give_up(struct call *call, const struct batch *b, int erro
               : "needs more memory to be parsed than MaxParseMemory=");
 }
 
-/* READY: the items are in an order in which each comes behind those that it waits for, or
- * the call has been answered: then *ret_answered. */
+/* Sorts the items, each after those that it waits for. READY: done, or the call has been
+ * answered: *ret_answered. */
 static enum volt_poll sort_batch(struct volt_cx *cx, struct call *call, struct batch *b,
                                  bool *ret_answered)
 {
@@ -324,7 +323,7 @@ static enum volt_poll answer_batch(struct volt_cx *cx, struct call *call, struct
     return call_reply_text(call, &reply);
 }
 
-/* All entries have been read: what comes next. */
+/* Chooses the next step after all entries are read. */
 static void end_reading(struct call *call, struct batch *b)
 {
     const bool refused = wire_buf_len(&b->rejected) > 0;
@@ -345,7 +344,7 @@ static void begin_submission(struct call *call, struct batch *b)
     b->begun = true;
 }
 
-/* The items are sorted, if they have names, and submitted. READY as sort_batch(). */
+/* Sorts the items if they have names, and submits them. READY like sort_batch(). */
 static enum volt_poll submit_items(struct volt_cx *cx, struct call *call, struct batch *b,
                                    bool *ret_answered)
 {
@@ -415,11 +414,12 @@ static void leftover_drop(void *state)
 static const struct volt_task_type leftover_type = {
     "rest of a batch", sizeof(struct leftover), leftover_poll, leftover_drop, NULL};
 
-/* Frees the items that were not answered, and the names of all. Of many no worker does
- * it. */
+/* Frees all names and the items that were not answered; many items on a thread that is no
+ * worker. */
 static void drop_items(struct call *call, struct batch *b)
 {
-    const size_t from = b->names.used ? 0 : b->item; /* sorted: any may be answered */
+    const size_t from = b->names.used ? 0 : b->item; /* sorted: any item may be
+                                                      * answered */
     struct leftover few = {
         .items = b->items, .from = from, .to = b->nitems, .names = b->names};
     struct leftover *many = b->nitems - from > FREE_MAX
@@ -431,7 +431,7 @@ static void drop_items(struct call *call, struct batch *b)
         return;
     }
     *many = few;
-    (void)volt_task_spawn_blocking(many, NULL); /* closing: it is dropped */
+    (void)volt_task_spawn_blocking(many, NULL); /* a closing runtime drops it */
 }
 
 static void batch_drop(struct call *call, void *state)

@@ -1,7 +1,7 @@
-/* Tasks of org.voltd.control: what the tasks of voltd wait on, for a voltd that hangs.
+/* Tasks of org.voltd.control: what voltd's tasks wait on, for a voltd that hangs.
  *
- * Tasks that are alike are one row, so the answer is short however many there are: types,
- * states and the leaves of each type are a few dozen, chosen by the code of voltd. */
+ * Similar tasks share a row, so the answer is short: types, states and leaves of each
+ * type are a few dozen, as voltd's code has them. */
 #include "daemon/method/methods.h"
 
 #include "daemon/method/params.h"
@@ -28,7 +28,7 @@ static bool is_like(const struct row *r, const struct volt_task_info *t)
            strcmp(r->waits_on, t->waits_on) == 0;
 }
 
-/* The row of tasks like this one; NULL: out of memory. */
+/* Returns the row of tasks like this one; NULL: out of memory. */
 static struct row *row_of(struct rows *rows, const struct volt_task_info *t)
 {
     for (size_t i = 0; i < rows->n; i++)
@@ -75,7 +75,7 @@ static json_t *row_to_json(const struct row *r)
                      (json_int_t)r->longest_usec);
 }
 
-/* NULL: out of memory. */
+/* Returns new; NULL: out of memory. */
 static json_t *tasks_to_json(struct volt_runtime *rt)
 {
     struct rows rows = {.n = 0};
@@ -93,7 +93,7 @@ static json_t *tasks_to_json(struct volt_runtime *rt)
     return array;
 }
 
-/* It looks at every task at once, which is more than a turn. */
+/* Looks at all tasks at once, which is more than a turn. */
 static enum volt_poll tasks_poll(struct volt_cx *cx, struct call *call, void *state)
 {
     static const struct field none[] = {{.name = NULL}};

@@ -1,16 +1,15 @@
 /* Wait: until all of these jobs have ended. Without `more`: whether they have.
  *
- * A filter becomes ids first: those of the jobs that match when the call is made. Which
- * of these are gone when they are looked at has ended, in a way that nobody knows.
+ * A filter becomes ids first: those of the jobs that match at the time of the call. A
+ * matching job that is purged before it is looked at has ended, in an unknown way.
  *
- * One entry per id that was asked for, each once, sorted by id. Core is asked
- * about each once; from then on the end of a single job is taken from its event, and an
- * array is asked about again when one of its elements has ended, or an element when its
- * array was cancelled. What happens to others wakes nobody here. Progress goes out at
- * most every PROGRESS_USEC. Without `more` each is asked about once, and has no entry.
- * Every step does as much as a turn has room for (daemon/call/turn.h). As long as any
- * has not ended the job that the caller runs inside of lends its slot
- * (daemon/lease/lending.h). */
+ * There is one entry per id, without repetitions, sorted by id. Each job is looked at
+ * once. From then on a job's end is taken from its event; an array is looked at again
+ * when one of its elements has ended, and an element when its array was cancelled. Other
+ * jobs wake nobody here. Progress is sent at most every PROGRESS_USEC. Without `more`
+ * each job is looked at once, without entries. Every step does as much as the turn allows
+ * (daemon/call/turn.h). While any job has not ended, the job that the caller runs inside
+ * of lends its slot (daemon/lease/lending.h). */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
@@ -23,17 +22,17 @@
 
 #define PROGRESS_USEC UINT64_C(100000)
 #define JOBS_MAX      1000
-#define SKIPPED       16  /* that are known already count as one */
-#define JOB_TEXT      352 /* bytes that one mostly takes in an answer */
+#define SKIPPED       16  /* known entries that count as one look */
+#define JOB_TEXT      352 /* usual bytes of a job in an answer */
 #define EXIT_UNKNOWN  125
 #define CANCELLED_MOST ((UINT32_C(1) << 30) - 1)
 
 struct entry {
     struct job_subscription job;
-    uint32_t total, left, failed; /* of an array at most MaxArray= */
+    uint32_t total, left, failed; /* of an array: at most MaxArray= */
     uint32_t cancelled : 30;
-    bool is_array : 1; /* the array as a whole */
-    bool stale : 1;    /* to be asked about */
+    bool is_array : 1; /* the whole array */
+    bool stale : 1;    /* to be looked at */
 };
 /* 35 calls of 19,900 ids each fit into the default of MaxStreamMemoryPerUser=. */
 _Static_assert(sizeof(struct entry) <= 96, "an entry of Wait has grown");
@@ -53,12 +52,12 @@ struct wait {
         uint64_t inside_lease;
     } in;
     struct inside inside;
-    struct ids_reader ids; /* until each has its entry, if it is to have one */
-    size_t room_for;       /* keys, of those that are found */
-    size_t checked;        /* of the ids, before others are found */
+    struct ids_reader ids; /* until the ids have entries, if they get any */
+    size_t room_for;       /* keys, for those that are found */
+    size_t checked;        /* ids, before others are found */
     struct job_filter filter;
     struct query_walk walk;
-    struct room *room;     /* NULL, with the next: without `more` */
+    struct room *room;     /* NULL, like the next: without `more` */
     struct entry *entries; /* one per id, in their order */
     size_t n, entered;
     uint64_t total, left, failed, cancelled; /* sums */
@@ -72,9 +71,9 @@ struct wait {
     size_t put;           /* jobs in it */
     enum {
         WAIT_BEGIN = 0,
-        WAIT_READS,  /* the ids */
-        WAIT_CHECKS, /* with a filter: that they are there */
-        WAIT_FINDS,  /* what the filter wants */
+        WAIT_READS,  /* reads the ids */
+        WAIT_CHECKS, /* with a filter: that the ids exist */
+        WAIT_FINDS,  /* with a filter: matching jobs */
         WAIT_ENTERS,
         WAIT_SUMS, /* without `more` */
         WAIT_LOOKS,
@@ -103,13 +102,10 @@ static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed
         w->exit_code = exit_code;
 }
 
-static void note_end(struct wait *w, struct entry *e, enum job_result result,
-                     int exit_code)
-{
-    note(w, e, 0, job_result_failed(result), result == JOB_RESULT_CANCELLED, exit_code);
-}
-
-/* 0, -ENOENT, or -errno of reading the store. */
+    uint32_t total, left, failed; /* of an array: at most MaxArray= */
+    uint32_t cancelled : 30;
+    bool is_array : 1; /* the whole array */
+    bool stale : 1;    /* to be looked at */
 static int view(struct volt_cx *cx, struct call *call, struct wait *w,
                 const struct job_key *key, bool status_only, struct job_view *ret)
 {
@@ -145,7 +141,7 @@ static int look(struct volt_cx *cx, struct call *call, struct wait *w, struct en
     return 0;
 }
 
-/* Ended and forgotten since: how, nobody knows any more. */
+/* Notes a job that was purged after its end: its result is unknown. */
 static void note_gone(struct wait *w, struct entry *e)
 {
     if (!e->total) {
@@ -184,7 +180,7 @@ static void begin_answer(const struct wait *w, struct wire_writer *to)
         wire_put_int(to, "cancelled", (int64_t)w->cancelled);
 }
 
-/* As many as an answer has room for. */
+/* Returns how many jobs the answer shows. */
 static size_t told_jobs(const struct wait *w)
 {
     return w->n < JOBS_MAX ? w->n : JOBS_MAX;
@@ -197,7 +193,7 @@ static struct job_key key_of(const struct wait *w, size_t i)
     return (struct job_key){.id = w->entries[i].job.id, .index = w->entries[i].job.index};
 }
 
-/* One that nobody knows any more is left out. */
+/* Writes a job, unless it was purged. */
 static void put_job(struct volt_cx *cx, struct call *call, struct wait *w,
                     const struct job_key *key, struct wire_writer *to)
 {
@@ -221,12 +217,12 @@ static enum volt_poll answer_unfinished(struct call *call, const struct wait *w)
     return call_reply_text(call, &reply);
 }
 
-/* All have ended: how the jobs did. Goes on with what the turn before has written. */
+/* Answers, as all jobs have ended, and goes on with the text of earlier turns. */
 static enum volt_poll answer_poll(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     struct wire_writer reply = {.out = &w->text};
 
-    if (w->at != WAIT_ANSWERS) { /* room at once, rather than to grow into it */
+    if (w->at != WAIT_ANSWERS) { /* allocated at once, not grown */
         reply.error = wire_buf_reserve(&w->text, told_jobs(w) * JOB_TEXT);
         call_holds(call, w->text.cap);
         begin_answer(w, &reply);
@@ -262,7 +258,7 @@ static int tell(struct call *call, struct wait *w, bool heartbeat)
 
 /* --- the method --------------------------------------------------------------------- */
 
-/* The ids are there, and each gets an entry. */
+/* Allocates an entry per id. */
 static int make_room(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     const struct key_list *ids = &w->ids.list;
@@ -280,7 +276,7 @@ static int make_room(struct volt_cx *cx, struct call *call, struct wait *w)
     return 0;
 }
 
-/* Each is subscribed to before it is looked at. */
+/* Subscribes to each job before it is looked at. */
 static enum volt_poll enter_poll(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     for (; w->entered < w->n; w->entered++) {
@@ -328,7 +324,8 @@ static int add_found(void *arg, const struct job_view *v)
     return 0;
 }
 
-/* READY: the ids are there; or *ret is negative and the call is answered. */
+/* Checks that the ids exist. READY: they do; or *ret is negative and the call is
+ * answered. */
 static enum volt_poll check_poll(struct volt_cx *cx, struct call *call, struct wait *w,
                                  int *ret)
 {
@@ -347,7 +344,7 @@ static enum volt_poll check_poll(struct volt_cx *cx, struct call *call, struct w
     return VOLT_READY;
 }
 
-/* READY: those that match are among the ids; or as check_poll(). */
+/* Adds matching jobs to the ids. READY like check_poll(). */
 static enum volt_poll find_poll(struct volt_cx *cx, struct call *call, struct wait *w,
                                 int *ret)
 {
@@ -373,7 +370,7 @@ static enum volt_poll find_poll(struct volt_cx *cx, struct call *call, struct wa
     return VOLT_READY;
 }
 
-/* 0, or the call is answered. */
+/* Reads the parameters. 0, or the call is answered. */
 static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     static const struct field fields[] = {
@@ -406,7 +403,7 @@ static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
     return 0;
 }
 
-/* READY: all ids are known, or as check_poll(). */
+/* Reads and finds all ids. READY like check_poll(). */
 static enum volt_poll ids_known_poll(struct volt_cx *cx, struct call *call,
                                      struct wait *w, int *ret)
 {
@@ -424,8 +421,8 @@ static enum volt_poll ids_known_poll(struct volt_cx *cx, struct call *call,
     return w->in.filtered ? find_poll(cx, call, w, ret) : VOLT_READY;
 }
 
-/* READY: all ids are there, each with its entry if it is to have one; or *ret is negative
- * and the call is answered. */
+/* Begins the call. READY: all ids are read, with entries if they get any; or *ret is
+ * negative and the call is answered. */
 static enum volt_poll begin_poll(struct volt_cx *cx, struct call *call, struct wait *w,
                                  int *ret)
 {
@@ -458,7 +455,7 @@ static enum volt_poll cannot_look(struct call *call, int error, const struct ent
     return no_answer(call, error, &key);
 }
 
-/* Asks about each, and answers. */
+/* Looks at each job once, and answers. */
 static enum volt_poll sum_poll(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     for (; w->looked < w->n; w->looked++) {
@@ -476,9 +473,10 @@ static enum volt_poll sum_poll(struct volt_cx *cx, struct call *call, struct wai
     return w->left > 0 ? answer_unfinished(call, w) : answer_poll(cx, call, w);
 }
 
-/* Asks about what is stale, a portion a turn. 0: all is known, 1: more to ask, and it
- * will be polled again; or -errno with the entry in *ret_gone; -ENOENT: a job that was
- * not there from the beginning. */
+/* Looks at stale entries, a portion per turn:
+ *   0: none is stale
+ *   1: more are, and the task is woken
+ *   -errno, with the entry in *ret_gone; -ENOENT: the job never existed */
 static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
                          const struct entry **ret_gone)
 {
@@ -504,7 +502,7 @@ static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
     return 0;
 }
 
-/* How many there were. */
+/* Takes noted changes. Returns their number. */
 static unsigned take_changes(struct call *call, struct wait *w)
 {
     struct job_subscription *job;
@@ -520,7 +518,7 @@ static unsigned take_changes(struct call *call, struct wait *w)
     return n;
 }
 
-/* Tells what there is to tell. 0, or negative. Sets the time of the next telling. */
+/* Sends what is due, and sets the time of the next reply. 0, or negative. */
 static int keep_telling(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     for (;;) {
@@ -546,7 +544,8 @@ static struct job_key key_of_entry(const void *arg, size_t i)
     return key_of(arg, i);
 }
 
-/* Some have not ended. 0; negative: it would wait for ever, and the call is answered. */
+/* Registers the wait, as some jobs have not ended. 0; negative: it would wait for ever,
+ * and the call is answered. */
 static int begin_inside(struct call *call, struct wait *w)
 {
     return inside_begin(call, &w->inside,

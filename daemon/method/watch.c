@@ -1,19 +1,19 @@
 /* Watch: a snapshot, then every event, without a gap between the two.
  *
- * The number from which a watcher reads on is noted before the snapshot is taken. It is
- * one up to which everything counts in the table (daemon/log/watermark.h): what happens
- * meanwhile is told twice rather than not at all. A watcher reads the log by number: it
- * costs the writer nothing; the text of an event is made once for all of them. What is
- * told is kept, and its number with it: the cursor is good after a restart too. One that
- * reads slowly gets nothing while its output is full; when it goes on and is more than
- * max_watch_backlog events behind, it skips to the newest of them, and `lagged` says how
- * many were dropped, as it does when the ring has overtaken it.
+ * The number from which a watcher reads on is noted before the snapshot. Events up to it
+ * count in the table (daemon/log/watermark.h); events during the snapshot may be sent
+ * twice but never missed. Watchers read the log by number, which costs the writer
+ * nothing, and share the text of an event. Sent events are durable, like their numbers: a
+ * cursor is valid after a restart too. A slow watcher gets nothing while its output is
+ * full. If it is then more than max_watch_backlog events behind, it skips to the newest
+ * of them, and `lagged` counts the skipped ones, like those that the ring has
+ * overwritten.
  *
- * Once the snapshot is told, the job that the caller runs inside of lends its slot until
- * the call ends (daemon/lease/lending.h).
+ * After the snapshot, the job that the caller runs inside of lends its slot until the
+ * call ends (daemon/lease/lending.h).
  *
- * Every reply has as much as its turn has room for (daemon/call/turn.h), and jobs that
- * the filter does not want count as looked at. */
+ * Every reply has as much as its turn allows (daemon/call/turn.h); jobs that the filter
+ * does not want count as looked at. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
@@ -28,7 +28,7 @@
 #define GLOB_SHORT       32 /* bytes */
 #define EVENTS_PER_REPLY 256
 #define JOBS_PER_REPLY   500
-#define EVENT_TEXT       256 /* bytes that one mostly takes at most in a reply */
+#define EVENT_TEXT       256 /* usual bytes of an event in a reply */
 
 struct watch {
     struct watch_params {
@@ -39,11 +39,11 @@ struct watch {
         struct job_key inside_job;
         uint64_t inside_lease;
     } in;
-    struct inside inside; /* its wait only if it is for one job */
-    uint64_t cursor;      /* events up to here have been told, or need not be */
-    uint64_t lagged;      /* dropped, and not yet told */
-    struct job_walk jobs; /* through the snapshot */
-    bool begun;           /* something was told */
+    struct inside inside; /* its wait only for a single job */
+    uint64_t cursor;      /* events up to here were sent or skipped */
+    uint64_t lagged;      /* skipped, not yet reported */
+    struct job_walk jobs; /* of the snapshot */
+    bool begun;           /* something was sent */
     bool slow;            /* the output was full */
     enum {
         WATCH_BEGIN = 0,
@@ -83,7 +83,7 @@ static int begin(struct volt_cx *cx, struct call *call, struct watch *w)
     subscription_add(&w->subscriber, &w->of_log, 0);
     w->cursor = query_log_begin(core);
     w->at = w->in.resumes ? WATCH_EVENTS : WATCH_SNAPSHOT;
-    /* Named ones also when only the store has them. */
+    /* Jobs named by id also from the store. */
     job_walk_init(&w->jobs, &w->in.wish, w->in.filter.ids.keys != NULL);
     w->told_usec = volt_now_usec();
     volt_sleep_init_at(&w->silence, heartbeat_due(call, w));
@@ -101,7 +101,7 @@ static int begin(struct volt_cx *cx, struct call *call, struct watch *w)
     return 0;
 }
 
-/* A reply is written between these two. It ends with what was dropped. */
+/* Begins a reply, which tell() ends with `lagged`. */
 static void begin_telling(const struct watch *w, struct wire_writer *to)
 {
     wire_open(to, NULL, '{');
@@ -119,8 +119,8 @@ static int tell(struct call *call, struct watch *w, struct wire_writer *reply)
     return call_continue_text(call, reply);
 }
 
-/* Tells what of the snapshot a turn comes by; that there is none, only at its end, so
- * that the client has a beginning. */
+/* Sends what the turn finds of the snapshot. An empty page is sent only at its end, so
+ * that the client sees a beginning. */
 static int tell_page(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     struct wire_buf text = {0};
@@ -158,8 +158,8 @@ static void skip_backlog(struct call *call, struct watch *w)
     w->slow = false;
 }
 
-/* The first of all watchers asks for the name of its job. 1; -EAGAIN: the job is
- * not in the table yet. */
+/* Writes an event; its first watcher looks up the job's name. 1; -EAGAIN: the job is not
+ * in the table yet. */
 static int put_event(const struct service *s, const struct job_news *ev,
                      struct wire_writer *to, size_t *ret_bytes)
 {
@@ -177,9 +177,8 @@ static int put_event(const struct service *s, const struct job_news *ev,
     return 1;
 }
 
-/* Those that the filter wants, up to one of a job that is not in the table yet, which is
- * read again when there is news, or until the turn is used up by the specs that were
- * unpacked for that. Returns their number. */
+/* Writes the wanted events. Stops at an event whose job is not in the table yet (read
+ * again after news), or when unpacked specs use the turn up. Returns their number. */
 static int put_wanted(struct call *call, struct watch *w, const struct job_news *events,
                       size_t n, struct wire_writer *to)
 {
@@ -205,8 +204,7 @@ static int put_wanted(struct call *call, struct watch *w, const struct job_news 
     return wanted;
 }
 
-/* The reply is put together from texts that others have made already. 1: told; 0: there
- * was nothing to tell. */
+/* Sends a reply made of shared texts. 1: sent; 0: nothing to send. */
 static int tell_wanted(struct call *call, struct watch *w, const struct job_news *events,
                        size_t n)
 {
@@ -224,7 +222,7 @@ static int tell_wanted(struct call *call, struct watch *w, const struct job_news
     return tell(call, w, &reply) < 0 ? -ENOMEM : 1;
 }
 
-/* Events that the turn has room for. */
+/* Returns how many events the turn allows. */
 static size_t events_of_turn(const struct call *call)
 {
     size_t n = 1 + call_bytes_left(call) / EVENT_TEXT;
@@ -248,8 +246,8 @@ static void tell_aside(void *arg)
     t->r = tell_wanted(t->call, t->w, t->events, t->n);
 }
 
-/* A long pattern takes up to a quarter of a millisecond for each job: no worker does
- * that. */
+/* Matches and sends events. A long pattern takes up to 0.25 ms per job: not on a
+ * worker. */
 static int tell_some(struct volt_cx *cx, struct telling *t)
 {
     const char *glob = t->w->in.filter.name_glob;
@@ -261,7 +259,7 @@ static int tell_some(struct volt_cx *cx, struct telling *t)
     return t->r;
 }
 
-/* Reads on in the log and tells what the filter wants. 1: there was something to read. */
+/* Reads on in the log and sends what the filter wants. 1: there was something to read. */
 static int tell_events(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     struct event_log *log = query_log(call_service(call)->core);
@@ -290,7 +288,7 @@ static int tell_nothing(struct call *call, struct watch *w)
     return tell(call, w, &reply);
 }
 
-/* 1: told that nothing happened. */
+/* Sends a heartbeat if due. 1: sent. */
 static int keep_alive(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     while (volt_sleep_poll(cx, &w->silence) == VOLT_READY) {
@@ -312,8 +310,8 @@ static struct job_key key_of_one(const void *arg, size_t i)
     return w->in.filter.ids.keys[0];
 }
 
-/* 0; -EDEADLK: the call is answered. What waits for the first of several may go on as
- * soon as any has ended. */
+/* Registers the wait. 0; -EDEADLK: the call is answered. A client that watches several
+ * jobs may go on after the first end. */
 static int begin_inside(struct call *call, struct watch *w)
 {
     if (w->in.filter.ids.n == 1)
@@ -329,7 +327,8 @@ static int begin_inside(struct call *call, struct watch *w)
     return 0;
 }
 
-/* 1: something was done, 0: nothing to do yet; -EDEADLK: the call is answered. */
+/* Does the next step. 1: something was done; 0: nothing to do yet; -EDEADLK: the call is
+ * answered. */
 static int advance(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     int r;

@@ -1,5 +1,5 @@
-/* The method Why of org.voltd.jobs: what a job waits for, or what most of the asker's
- * jobs do. */
+/* Why of org.voltd.jobs: what a job waits for, or what most of the asker's jobs wait
+ * for. */
 #include "daemon/query/why.h"
 #include "daemon/method/methods.h"
 
@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROUPS 64 /* reasons of all jobs that are told apart */
+#define GROUPS 64 /* different reasons of all jobs */
 
-/* Jobs that wait for the same. */
+/* Jobs that wait for the same thing. */
 struct group {
     enum job_wait wait;
     uint32_t group; /* job_view.wait_group */
     char lock[sizeof(((struct job_view *)0)->wait_lock)];
     uint64_t count;
-    uint64_t least_usec, most_usec; /* TIME: the first of them begins then, the last */
+    uint64_t least_usec, most_usec; /* TIME: when the first and the last of them begin */
     struct job_key first;
 };
 
@@ -32,19 +32,19 @@ struct why_state {
         bool given;
     } in;
     bool begun, counted, asked;
-    struct why why; /* of one */
+    struct why why; /* of a single job */
     struct running_walk running;
     struct job_filter filter;
     struct query_walk walk;
-    size_t n, told;  /* groups; those of them that are among the reasons */
-    uint64_t others; /* jobs that are in none of them */
+    size_t n, told;  /* groups; told: groups among the reasons */
+    uint64_t others; /* jobs in no group */
     json_t *reasons;
     struct group groups[GROUPS];
 };
 
 /* --- one job ------------------------------------------------------------------------ */
 
-/* When it will start, where that can be told. NULL: it cannot. */
+/* Estimates when it will start. *ret NULL: not known. */
 static enum volt_poll estimate_poll(struct volt_cx *cx, struct call *call,
                                     struct why_state *s, json_t **ret)
 {
@@ -79,7 +79,7 @@ void why_add_left(struct why *why)
     }
 }
 
-/* In a turn that has room for all that one question looks at. */
+/* Asks in a turn with room for all looks of the question. */
 static enum volt_poll ask_poll(struct volt_cx *cx, struct call *call,
                                const struct job_key *key, struct why *ret, int *ret_r)
 {
@@ -94,7 +94,8 @@ static enum volt_poll ask_poll(struct volt_cx *cx, struct call *call,
     return VOLT_READY;
 }
 
-/* READY: s->why is filled in; or *ret_r is negative and the call is answered. */
+/* Finds the reasons. READY: s->why is set; or *ret_r is negative and the call is
+ * answered. */
 static enum volt_poll reasons_poll(struct volt_cx *cx, struct call *call,
                                    struct why_state *s, int *ret_r)
 {
@@ -106,7 +107,7 @@ static enum volt_poll reasons_poll(struct volt_cx *cx, struct call *call,
     s->asked = true;
     if (*ret_r != -ENOENT)
         return VOLT_READY;
-    *ret_r = look_or_refuse(cx, call, key, &view); /* the store alone has it: ended */
+    *ret_r = look_or_refuse(cx, call, key, &view); /* only the store has it: ended */
     if (*ret_r == 0) {
         s->why = (struct why){.state = (enum job_state)view.status.state};
         job_view_fini(&view);
@@ -134,7 +135,7 @@ static enum volt_poll why_of_one(struct volt_cx *cx, struct call *call,
 
 /* --- all of them -------------------------------------------------------------------- */
 
-/* Behind others and first in the line is one reason. */
+/* Merges two reasons: behind others, and first in the line. */
 static enum job_wait group_of(enum job_wait wait)
 {
     return wait == JOB_WAIT_SLOT ? JOB_WAIT_TURN : wait;
@@ -184,7 +185,7 @@ static int by_count(const void *a, const void *b)
     return x->count < y->count ? 1 : x->count > y->count ? -1 : 0;
 }
 
-/* Behind the words for the first, where the last begins later. */
+/* Appends when the last one begins, if later than the first. */
 static void add_last(const struct group *g, char *text, size_t size)
 {
     const size_t len = strlen(text);
@@ -196,8 +197,8 @@ static void add_last(const struct group *g, char *text, size_t size)
     (void)snprintf(text + len, size - len, ", the last in %s", span);
 }
 
-/* The words for its first job, if that still waits for this: it may have gone on since it
- * was counted. */
+/* Returns the reason of the group's first job if it is still the same: the job may have
+ * gone on. */
 static json_t *group_json(const struct group *g, struct why *why)
 {
     char text[sizeof(g->lock) + 32];
