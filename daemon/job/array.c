@@ -1,5 +1,5 @@
-/* The array machine: events of elements go through job_update(), and what they change is
- * counted; events of the array as a whole are here. */
+/* The array machine: job_update() handles events of elements, whose effects are counted
+ * here, and events of the whole array are here. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ int array_reserve(struct array *a, int64_t offset)
 
 #define OF_REST UINT64_MAX /* instead of an offset */
 
-/* Whether the end of the element at `offset` is that of the array so far. */
+/* Returns whether the array's end so far is the end of the element at `offset`. */
 static bool is_worse(const struct array *a, const struct job_status *st, uint64_t offset)
 {
     int code = job_exit_code(st);
@@ -66,7 +66,7 @@ static bool is_worse(const struct array *a, const struct job_status *st, uint64_
     return offset < a->worst_offset;
 }
 
-/* n elements have ended: the one at `offset`, or some of the rest. */
+/* Counts n ended elements: the one at `offset`, or some of the rest. */
 static void add_ended(struct array *a, const struct job_status *st, uint64_t offset,
                       uint64_t n)
 {
@@ -81,7 +81,7 @@ static void add_ended(struct array *a, const struct job_status *st, uint64_t off
     a->by_result[st->result] += n;
 }
 
-/* st: of an element, after an event. */
+/* Notes the start, if any. st: of an element, after an event. */
 static void note_start(struct array *a, const struct job_status *st)
 {
     a->has_begun |= job_has_begun(st);
@@ -89,8 +89,8 @@ static void note_start(struct array *a, const struct job_status *st)
         a->started_usec = st->started_usec;
 }
 
-/* n elements have come from `from` to the state of st: the one at `offset`, or some of
- * the rest. */
+/* Moves n elements from state `from` to that of st: the one at `offset`, or some of the
+ * rest. */
 static void move(struct array *a, uint64_t offset, uint64_t n, uint8_t from,
                  const struct job_status *st, struct array_effects *fx)
 {
@@ -115,20 +115,20 @@ static void end_rest(struct array *a, struct array_effects *fx)
     move(a, OF_REST, n, JOB_QUEUED, &cancelled, fx);
 }
 
-/* The array as a whole takes it, after its SUBMIT ... */
+/* Returns whether the whole array accepts the event, after its SUBMIT. */
 static bool is_of_whole(const struct job_event *ev)
 {
     return job_event_rows[ev->type].of_array && ev->type != JOB_EV_SUBMIT;
 }
 
-/* ... and its elements do not. */
+/* Returns whether elements do not accept it. */
 static bool is_of_whole_alone(const struct job_event *ev)
 {
     return ev->type == JOB_EV_HOLD || ev->type == JOB_EV_RELEASE ||
            ev->type == JOB_EV_MET || ev->type == JOB_EV_EDIT;
 }
 
-/* What of the array waits goes on waiting. */
+/* Applies an event after which queued elements stay queued. */
 static int update_waiting(struct array *a, const struct job_event *ev)
 {
     if (ev->type == JOB_EV_EDIT)
@@ -138,7 +138,7 @@ static int update_waiting(struct array *a, const struct job_event *ev)
                : job_held_update(&a->held, &a->holds, ev);
 }
 
-/* How the rest ends. */
+/* Returns the result with which the rest ends. */
 static enum job_result result_of(const struct job_event *ev)
 {
     switch (ev->type) {
@@ -195,10 +195,10 @@ void array_element_begin(const struct array *a, struct job_status *ret)
         .type = JOB_EV_SUBMIT, .at_usec = a->submitted_usec, .retry_lost = a->retry_lost};
 
     *ret = (struct job_status){0};
-    (void)job_update(ret, &submit); /* what is fresh takes it */
+    (void)job_update(ret, &submit); /* a fresh state accepts a submission */
 }
 
-/* The first event of an element; st is its place. */
+/* Applies the first event of an element; st is its place. */
 static int begin_element(struct array *a, uint64_t offset, struct job_status *st,
                          const struct job_event *ev)
 {
@@ -305,7 +305,7 @@ struct job_event array_end_event(const struct array *a, uint64_t at_usec)
                               .result = (enum job_result)a->cause.result};
 }
 
-/* n elements of the rest have ended. */
+/* Counts n ended elements of the rest. */
 static void fold_ended(struct array *a, const struct job_status *st, uint64_t offset,
                        uint64_t n)
 {

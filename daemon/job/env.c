@@ -9,13 +9,13 @@
 struct job_env {
     vat_u32 refs; /* specs, calls and caches, on any thread */
     bool valid;
-    size_t bytes; /* of all this */
+    size_t bytes; /* of the whole allocation */
     size_t packed_n;
     const uint8_t *packed;
     char *strings[];
 };
 
-/* Moves behind the strings. Returns the bytes that they take, each with a NUL. */
+/* Skips n strings. Returns their bytes, each with a NUL. */
 static size_t skip_strings(struct unpack *u, size_t n)
 {
     size_t bytes = 0;
@@ -46,7 +46,8 @@ static char *take_string(struct unpack *u, struct job_env *env, char *to)
 struct job_env *job_env_unpack(struct unpack *u)
 {
     struct unpack again = *u;
-    size_t n = unpack_number_max(u, unpack_left(u)); /* a string takes a byte at least */
+    size_t n = unpack_number_max(u, unpack_left(u)); /* each string takes a byte at
+                                                      * least */
     size_t strings = skip_strings(u, n), packed = (size_t)(u->at - again.at);
     size_t head = sizeof(struct job_env) + (n + 1) * sizeof(char *);
     struct job_env *env;
@@ -152,7 +153,7 @@ static bool has_name(const char *entry, char *const *names)
     return false;
 }
 
-/* names: NULL: all that are compared. */
+/* Packs the variables with these names; NULL: all that are compared. */
 static void pack_sorted(const struct job_env *env, char *const *names, struct pack *to)
 {
     size_t n = 0, kept = 0;

@@ -1,4 +1,4 @@
-/* The rows of event.h, and what their columns call. */
+/* The rows of event.h, and the functions in their columns. */
 #include "daemon/job/event.h"
 #include "daemon/job/news.h"
 #include "daemon/job/spec_edit.h"
@@ -6,24 +6,24 @@
 #include <errno.h>
 #include <string.h>
 
-#define TYPE_BITS 4 /* of the word that an event begins with; then, of EXITED, */
+#define TYPE_BITS 4 /* of an event's first word; then, for EXITED: */
 #define KEPT_MAX  UINT64_C(15)
 #define KEPT(ev)  ((uint64_t)(ev)->kept << TYPE_BITS)
-#define NAMED     (UINT64_C(1) << 8)  /* it ends with the pids of survivors ... */
-#define OVER      (UINT64_C(1) << 9)  /* ... and with what it printed beyond its limit */
+#define NAMED     (UINT64_C(1) << 8)  /* ends with the pids of survivors ... */
+#define OVER      (UINT64_C(1) << 9)  /* ... and with the KiB printed above its limit */
 #define STARTS    (UINT64_C(1) << 10) /* NAMED: their start times as well */
-#define LEFT      (UINT64_C(1) << 11) /* ... and how many that were left it killed */
+#define LEFT      (UINT64_C(1) << 11) /* ... and how many left processes it killed */
 #define AGAIN     (UINT64_C(1) << 12) /* ... and when another attempt follows */
-#define BASE      (UINT64_C(1) << TYPE_BITS) /* of STARTING: what came before */
+#define BASE      (UINT64_C(1) << TYPE_BITS) /* STARTING: what came before */
 #define END_FLAGS (KEPT_MAX << TYPE_BITS | NAMED | OVER | STARTS | LEFT | AGAIN)
 #define TYPE_MAX  ((UINT64_C(1) << TYPE_BITS) - 1)
 
 _Static_assert(JOB_EV_COUNT <= TYPE_MAX + 1, "a type has room");
 _Static_assert(JOB_RESULT_COUNT <= 16 && JOB_LOST_MAX < 16, "four bits are enough");
 
-/* --- what they change --------------------------------------------------------------- */
+/* --- --- changes of the status ------------------------------------------------------ */
 
-/* Only a status that has never been submitted takes it: queued is also the zero value. */
+/* Accepted only by a fresh status: queued is also the zero value. */
 static int apply_submit(struct job_status *st, const struct job_event *ev)
 {
     if (st->submitted_usec)
@@ -34,8 +34,8 @@ static int apply_submit(struct job_status *st, const struct job_event *ev)
     return 0;
 }
 
-/* Of what came before only the submission is there, and maybe what it waited for: it was
- * released, if it was held. */
+/* Sets what came before from the base. Only the submission is known, and maybe what it
+ * waited for: a held job was released. */
 static void take_base(struct job_status *st, const struct job_base *base)
 {
     st->held = JOB_HELD_NO;
@@ -80,7 +80,7 @@ static int apply_output_limit(struct job_status *st, const struct job_event *ev)
     return 0;
 }
 
-/* That attempt never began: its number is free again. */
+/* Undoes STARTING: the attempt never began, its number is free again. */
 static int apply_deferred(struct job_status *st, const struct job_event *ev)
 {
     (void)ev;
@@ -97,7 +97,7 @@ static void end_in_queue(struct job_status *st, enum job_result result, uint64_t
     st->usage = (struct job_usage){0};
 }
 
-/* A second one is only noted. */
+/* A second CANCEL is only noted. */
 static int apply_cancel(struct job_status *st, const struct job_event *ev)
 {
     st->cancel_asked = true;
@@ -119,7 +119,7 @@ static int apply_dependency(struct job_status *st, const struct job_event *ev)
     return 0;
 }
 
-/* Of what it waits for, the store alone keeps account. */
+/* MET changes nothing here: the store keeps what is still waited for. */
 static int apply_met(struct job_status *st, const struct job_event *ev)
 {
     (void)st;
@@ -133,7 +133,7 @@ static int apply_pause(struct job_status *st, const struct job_event *ev)
     return 0;
 }
 
-/* A date that was set back meanwhile makes the pause a short one. */
+/* Ends the pause. A clock set back makes it a short one. */
 static void end_pause(struct job_status *st, uint64_t at_usec)
 {
     const uint64_t since = st->pause.since_usec;
@@ -148,7 +148,7 @@ static int apply_resume(struct job_status *st, const struct job_event *ev)
     return 0;
 }
 
-/* A hold of an admin stays when its user holds it as well. */
+/* An admin's hold stays when the user holds the job as well. */
 int job_held_update(uint8_t *held, uint16_t *holds, const struct job_event *ev)
 {
     if (ev->type == JOB_EV_RELEASE && !*held)
@@ -183,9 +183,9 @@ static int apply_edit(struct job_status *st, const struct job_event *ev)
     return 0;
 }
 
-/* Policy over what the process did. What came first wins: a job that is stopped for its
- * timeout and then cancelled timed out. A lost status and a failed exec stay what they
- * are: the process did not end because we stopped it, as far as anybody knows. */
+/* Applies policy to what the process did. The first cause wins: a job stopped for its
+ * timeout and then cancelled timed out. LOST and EXEC_FAILED stay: as far as is known,
+ * the process did not end because voltd stopped it. */
 enum job_result job_verdict(const struct job_status *st, enum job_result seen)
 {
     if (seen == JOB_RESULT_LOST || seen == JOB_RESULT_EXEC_FAILED)
@@ -257,7 +257,7 @@ static uint64_t first_start(const struct job_status *st, const struct job_event 
     return st->started_usec ? st->started_usec : exited->at_usec;
 }
 
-/* As before the attempt; its number stays, so that the next one is another. */
+/* Resets the status to that before the attempt; the attempt's number stays used. */
 static void go_again(struct job_status *st, const struct job_event *exited)
 {
     const enum job_result result = job_verdict(st, exited->result);
@@ -275,8 +275,8 @@ static void go_again(struct job_status *st, const struct job_event *exited)
         .again = {first_start(st, exited), exited->at_usec, exited->wait_usec}};
 }
 
-/* Success without a process is that of a kind that needs none, or of an attempt that was
- * cancelled before it began. */
+/* Success without a process: a kind without processes, or an attempt cancelled before it
+ * began. */
 static enum job_code code_of(const struct job_status *st, const struct job_event *exited)
 {
     switch (exited->result) {
@@ -361,7 +361,7 @@ const char *job_event_name(enum job_event_type t)
     return job_event_rows[t].name;
 }
 
-/* --- their bytes -------------------------------------------------------------------- */
+/* --- --- bytes ---------------------------------------------------------------------- */
 
 static void pack_starting(struct pack *p, const struct job_event *ev, uint64_t life)
 {
@@ -613,8 +613,8 @@ int job_event_unpack(struct unpack *u, struct job_event *ret, uint64_t *ret_life
 #define STOPPING JOB_STOPPING
 #define DONE     JOB_DONE
 
-/* Beside each: from queued, starting, running, paused, stopping, done. EXITED leads to
- * queued instead of done when job_goes_again(). */
+/* next: from queued, starting, running, paused, stopping, done. EXITED leads to queued
+ * instead of done when job_goes_again(). */
 const struct job_event_row job_event_rows[JOB_EV_COUNT] = {
     [JOB_EV_SUBMIT] = {.name = "submit",
                        .next = {QUEUED, NO, NO, NO, NO, NO},

@@ -1,4 +1,4 @@
-/* The words for a status: names, and the exit code. What changes one is in event.c. */
+/* Names of states and results, and exit codes. event.c has the changes of a status. */
 #include <errno.h>
 #include <string.h>
 
@@ -55,8 +55,8 @@ const char *job_wait_name(enum job_wait w)
     return NULL;
 }
 
-/* What a shell would say of a command that could not be run; of any other step (cwd,
- * output, limits) volt itself says that it failed. */
+/* Returns a shell's code for a command that could not be run; 125 if another step (cwd,
+ * output, limits) failed. */
 static int exec_failed_code(const struct job_status *st)
 {
     if (!st->step || strcmp(st->step, "exec") != 0)
@@ -80,7 +80,7 @@ int job_exit_code(const struct job_status *st)
     case JOB_RESULT_SUCCESS:
         return 0;
     case JOB_RESULT_EXIT:
-        return st->code ? st->code : 1; /* 0 is no success of every job */
+        return st->code ? st->code : 1; /* success_codes may lack 0 */
     case JOB_RESULT_SIGNAL:
         return 128 + st->code;
     case JOB_RESULT_TIMEOUT:

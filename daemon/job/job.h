@@ -15,19 +15,21 @@
  * done      EXITED, EXPIRED, DEPENDENCY,   nothing
  *           CANCEL while queued
  *
- * EXITED leads back to queued when the attempt has failed and the spec says retry: the
- * event says so then, and how long the next one waits (retry.h). It does so too when the
- * attempt is lost and the spec says on_lost: retry. The next STARTING is attempt + 1. Not
- * when somebody asked for the end or, of a lost attempt, the time was up, nor when
- * processes of the attempt may still run (two of a job never run side by side: the end of
- * these is waited for, and where they are unknown, nothing is), nor after JOB_LOST_MAX
- * lost attempts: what loses its machine again and again may be the cause of it.
+ * EXITED leads back to queued when the attempt failed and the spec has retries left: the
+ * event then says so, and how long the next attempt waits (retry.h). Likewise when the
+ * attempt was lost and on_lost is retry. The next STARTING is attempt + 1. No attempt
+ * follows:
  *
- * One that is held does not take STARTING. An array is held as a whole, as far as it has
- * not started: array.h.
+ *   when somebody cancelled, or a lost attempt had timed out
+ *   while processes of the attempt may still run, as two attempts never run side by side;
+ *       their end is waited for, but nothing follows where they are unknown
+ *   after JOB_LOST_MAX lost attempts: the job may be what breaks the machine
  *
- * job_update() is the only place that changes a job's state; what it does is a table, in
- * event.c. No status is ever invented: what is not known is LOST. */
+ * A held job refuses STARTING. An array is held as a whole, as far as it has not started:
+ * array.h.
+ *
+ * Only job_update() changes a job's state, by the table in event.c. No result is
+ * invented: an unknown one is LOST. */
 #ifndef VOLTD_JOB_JOB_H
 #define VOLTD_JOB_JOB_H
 
@@ -45,76 +47,76 @@ enum job_state {
     JOB_STATE_COUNT,
 };
 
-/* Why a job waits. */
+/* Reasons to wait. */
 enum job_wait {
     JOB_WAIT_NONE = 0,
     JOB_WAIT_TURN,       /* behind others in the line */
     JOB_WAIT_SLOT,       /* first in the line, every slot taken */
-    JOB_WAIT_ARRAY,      /* as many elements of its array run as may at once */
+    JOB_WAIT_ARRAY,      /* at_once elements of its array run */
     JOB_WAIT_PAUSED,     /* its queue starts nothing */
     JOB_WAIT_LOCK,       /* for a lock, or permits of a semaphore */
     JOB_WAIT_RATE,       /* for tokens of a rate */
     JOB_WAIT_KEEPER,     /* starting or stopping, and the keeper does not answer */
     JOB_WAIT_SURVIVORS,  /* processes of it that SIGKILL does not end */
-    JOB_WAIT_REPLACE,    /* the job whose key it took is not gone */
+    JOB_WAIT_REPLACE,    /* the job whose key it took still has processes */
     JOB_WAIT_HOLD,       /* until it is released */
-    JOB_WAIT_TIME,       /* until it is time */
-    JOB_WAIT_DEPENDENCY, /* for other jobs, to start or to end */
-    JOB_WAIT_INSIDE,     /* what runs inside it waits: for a job, or a lock */
+    JOB_WAIT_TIME,       /* until a time */
+    JOB_WAIT_DEPENDENCY, /* for jobs to start or to end */
+    JOB_WAIT_INSIDE,     /* something inside it waits: for a job, or a lock */
 };
 
 enum job_result {
     JOB_RESULT_NONE = 0, /* not done */
     JOB_RESULT_SUCCESS,
     JOB_RESULT_EXIT,        /* with an exit status that is no success */
-    JOB_RESULT_SIGNAL,      /* killed by a signal that was not voltd's */
+    JOB_RESULT_SIGNAL,      /* killed by a signal that voltd did not send */
     JOB_RESULT_TIMEOUT,     /* ended by timeout_usec */
     JOB_RESULT_EXEC_FAILED, /* step says where */
     JOB_RESULT_CANCELLED,
     JOB_RESULT_LOST,         /* the exit status cannot be known */
     JOB_RESULT_OUTPUT_LIMIT, /* ended by output_limit */
-    JOB_RESULT_EXPIRED,      /* it had not started by the time that its spec says */
-    JOB_RESULT_DEPENDENCY,   /* a job that it waited for did not end as it had to */
+    JOB_RESULT_EXPIRED,      /* not started by the date in its spec */
+    JOB_RESULT_DEPENDENCY,   /* an antecedent did not end as required */
     JOB_RESULT_COUNT,
 };
 
-/* What the code of an end is, whatever the result. */
+/* Meaning of the code of an end, for every result. */
 enum job_code {
-    JOB_CODE_NONE = 0, /* nothing: no process of it has ended, or nobody knows how */
-    JOB_CODE_STATUS,   /* the exit status: its main process exited by itself */
-    JOB_CODE_SIGNAL,   /* the signal that killed its main process */
-    JOB_CODE_ERROR,    /* the errno of the step that failed */
+    JOB_CODE_NONE = 0, /* no process ended, or it is unknown how */
+    JOB_CODE_STATUS,   /* exit status of the main process */
+    JOB_CODE_SIGNAL,   /* signal that killed the main process */
+    JOB_CODE_ERROR,    /* errno of the step that failed */
 };
 
-/* The store has these numbers: a new one is the last. */
+/* Stores have these numbers: new ones come last. */
 enum job_event_type {
     JOB_EV_SUBMIT = 0,
     JOB_EV_STARTING,
     JOB_EV_STARTED,
-    JOB_EV_TIMEOUT, /* the time is up; the stop signal goes out */
+    JOB_EV_TIMEOUT, /* timed out; the stop signal is sent */
     JOB_EV_CANCEL,  /* somebody asked */
     JOB_EV_EXITED,
-    JOB_EV_OUTPUT_LIMIT, /* it has printed more than it may; it is killed */
-    JOB_EV_DEFERRED,     /* it was to start early, and nothing has been started */
-    JOB_EV_HOLD,         /* it is not to start before it is released */
+    JOB_EV_OUTPUT_LIMIT, /* printed more than output_limit; is killed */
+    JOB_EV_DEFERRED,     /* its early start was recalled before anything started */
+    JOB_EV_HOLD,         /* not to start before a release */
     JOB_EV_RELEASE,
-    JOB_EV_EXPIRED,    /* it is too late for it to start */
-    JOB_EV_DEPENDENCY, /* what it waits for will not come */
-    JOB_EV_MET,        /* it waits for one job less */
-    JOB_EV_PAUSE,      /* its processes are to stand still, and its time with them */
-    JOB_EV_RESUME,     /* they go on */
-    JOB_EV_EDIT,       /* its spec says something else, or its rank has changed */
+    JOB_EV_EXPIRED,    /* too late to start */
+    JOB_EV_DEPENDENCY, /* an antecedent can no longer be met */
+    JOB_EV_MET,        /* one antecedent fewer */
+    JOB_EV_PAUSE,      /* its processes are to stop, and its time with them */
+    JOB_EV_RESUME,     /* its processes go on */
+    JOB_EV_EDIT,       /* its spec or its rank has changed */
     JOB_EV_COUNT,
 };
 
-/* Whether a job is held: what an admin holds, an admin releases. */
+/* Holds: an admin's hold is released only by an admin. */
 enum job_held {
     JOB_HELD_NO = 0,
     JOB_HELD_BY_USER, /* its submitter */
     JOB_HELD_BY_ADMIN,
 };
 
-/* Of processes that could not be killed: pids, then zeroes; and when each began, in ticks
+/* Processes that could not be killed: pids, then zeroes; and their start times in ticks
  * since boot, the lower 32 bits of field 22 of /proc/<pid>/stat. 0: not known. */
 #define JOB_NAMED_MAX 8
 struct job_named {
@@ -123,42 +125,42 @@ struct job_named {
 };
 #define JOB_SURVIVORS_UNKNOWN UINT32_MAX
 
-#define JOB_EDITS_MAX 1000 /* EDITs of one job: each is a fact that stays */
-#define JOB_HOLDS_MAX 1000 /* likewise HOLDs, but for those of admins */
-#define JOB_LOST_MAX 5 /* lost attempts that are followed by another one */
+#define JOB_EDITS_MAX 1000 /* EDITs of one job: each is a stored fact */
+#define JOB_HOLDS_MAX 1000 /* likewise HOLDs, except those of admins */
+#define JOB_LOST_MAX  5    /* lost attempts that are followed by another one */
 
 struct job_usage {
     uint64_t user_usec, system_usec; /* of the job and the children it waited for */
     uint64_t max_rss_bytes;
 };
 
-/* How long the processes of an attempt have been stopped by PAUSE. */
+/* Time for which an attempt's processes were stopped by PAUSE. */
 struct job_pause {
-    uint64_t since_usec; /* CLOCK_REALTIME, of the pause that lasts; 0: none does */
-    uint64_t total_usec; /* of its earlier pauses, each at least 1; 0: there was none */
+    uint64_t since_usec; /* CLOCK_REALTIME, of the current pause; 0: not paused */
+    uint64_t total_usec; /* of earlier pauses, at least 1 us each; 0: none */
 };
 
-/* When a job may start that waits for another one. */
+/* When a job that waits for another may start. */
 enum job_after {
-    JOB_AFTER_OK = 0, /* that has ended, as success */
-    JOB_AFTER_NOTOK,  /* that has ended, otherwise */
-    JOB_AFTER_ANY,    /* that has ended */
-    JOB_AFTER_START,  /* that has started */
+    JOB_AFTER_OK = 0, /* after success */
+    JOB_AFTER_NOTOK,  /* after any other end */
+    JOB_AFTER_ANY,    /* after any end */
+    JOB_AFTER_START,  /* after its start */
 };
-/* Of one that has started, or has not, and that has ended so, or not yet (NONE). */
+/* Returns whether the condition is met. started: the antecedent has started. result: of
+ * its end; NONE: it has not ended. */
 bool job_after_is_met(enum job_after when, bool started, enum job_result result);
 
-/* Of a job of which an attempt has failed, or was lost, and that is not done. */
+/* State of a job between attempts, after a failed or lost one. */
 struct job_again {
-    uint64_t first_usec; /* CLOCK_REALTIME: when the first attempt began */
-    uint64_t ended_usec; /* when the latest one that has ended did, ... */
-    uint64_t wait_usec;  /* ... and how long the next one waits from then on */
+    uint64_t first_usec; /* CLOCK_REALTIME: start of the first attempt */
+    uint64_t ended_usec; /* end of the latest ended attempt */
+    uint64_t wait_usec;  /* wait of the next attempt, from then on */
 };
 
-/* What earlier attempts have left of the status, with a STARTING that is a base: one is
- * at every JOB_ATTEMPTS_KEPT-th attempt. What befell those before the latest base but one
- * is forgotten (store/fact.h): a job that is tried again for ever has so many facts, and
- * no more. */
+/* What earlier attempts left in the status, packed with a STARTING that is a base: every
+ * JOB_ATTEMPTS_KEPT-th one. Facts of attempts before the latest base but one are purged
+ * (store/fact.h): so a job that is retried for ever has a bounded number of facts. */
 #define JOB_ATTEMPTS_KEPT 32
 struct job_base {
     struct job_again again;
@@ -166,7 +168,7 @@ struct job_base {
     bool has_started;
 };
 
-/* Why a job ended as DEPENDENCY: the job that it waited for, and how that ended. */
+/* Cause of DEPENDENCY: the antecedent, and how it ended. */
 struct job_cause {
     uint64_t job;
     uint64_t result; /* enum job_result */
@@ -174,11 +176,11 @@ struct job_cause {
 
 #define JOB_FRONT_MAX (UINT64_C(1) << 62)
 
-/* What an EDIT changes. */
+/* Changes of an EDIT. */
 struct job_changes {
-    uint64_t front; /* how far it goes in front of all ids, among the jobs of its user; 0:
-                     * it stays where it is */
-    const void *bytes; /* of the spec: spec_edit.h; borrowed */
+    uint64_t front; /* how far it goes before all ids, among its user's jobs; 0: its rank
+                     * stays */
+    const void *bytes; /* changes of the spec: spec_edit.h; borrowed */
     uint32_t n;
 };
 
@@ -187,62 +189,63 @@ struct job_event {
     uint64_t at_usec; /* CLOCK_REALTIME microseconds */
     uint32_t attempt;
     int32_t pid;            /* STARTED */
-    enum job_result result; /* EXITED: what the process did, before policy; DEPENDENCY:
-                             * how the antecedent ended */
-    uint64_t antecedent;    /* DEPENDENCY, MET: the job that is waited for */
-    enum job_after when;    /* MET: what it had to do */
+    enum job_result result; /* EXITED: of the process, before policy; DEPENDENCY: of the
+                             * antecedent */
+    uint64_t antecedent;    /* DEPENDENCY, MET: the antecedent */
+    enum job_after when;    /* MET: the condition that was met */
     int32_t code;           /* EXITED: exit status, signal or errno, by its result */
-    const char *step;   /* EXITED with EXEC_FAILED: what failed; with LOST: why; static */
-    bool is_base;       /* STARTING: `base` says what came before, which may be missing */
+    const char *step; /* EXITED with EXEC_FAILED: what failed; with LOST: why; static */
+    bool is_base;     /* STARTING: `base` has what came before; earlier facts may be
+                       * missing */
     struct job_base base;
-    bool other_life;    /* STARTING, when it is replayed: see struct job_status */
-    bool retry_lost;    /* SUBMIT: on_lost of the spec */
-    enum job_held held; /* SUBMIT, HOLD */
-    uint32_t by;        /* HOLD, RELEASE, PAUSE, RESUME, EDIT: uid of the account that
-                         * asked for it */
+    bool other_life;            /* STARTING, in a replay: see struct job_status */
+    bool retry_lost;            /* SUBMIT: on_lost of the spec */
+    enum job_held held;         /* SUBMIT, HOLD */
+    uint32_t by;                /* HOLD, RELEASE, PAUSE, RESUME, EDIT: uid that asked */
     struct job_changes changes; /* EDIT */
     struct job_usage usage;     /* EXITED */
     uint32_t survivors; /* EXITED: processes of the tree that could not be killed, or
-                               JOB_SURVIVORS_UNKNOWN */
-    const struct job_named *named; /* the first of them; NULL: none; lives like `step` */
-    uint8_t left_killed; /* EXITED: processes that were left when the main one had ended,
-                            and were killed; 255: so many or more */
-    uint32_t over_kib;   /* EXITED: what it has printed beyond its limit, rounded up */
-    bool again; /* EXITED: another attempt follows, though this one was not lost, ... */
+                         * JOB_SURVIVORS_UNKNOWN */
+    const struct job_named *named; /* the first survivors; NULL: none; lives like
+                                    * `step` */
+    uint8_t left_killed; /* EXITED: processes left when the main one ended, and killed;
+                          * 255: so many or more */
+    uint32_t over_kib;   /* EXITED: KiB printed above output_limit, rounded up */
+    bool again; /* EXITED: another attempt follows although this one was not lost ... */
     uint64_t wait_usec;  /* ... after this time; ... */
-    uint64_t printed[2]; /* ... its output and standard error end there in their files */
-    uint8_t kept;        /* EXITED: where its output is, JOB_KEPT_ bits of each stream;
-                               no bit: it was nothing, or is not known */
+    uint64_t printed[2]; /* ... by stream: end of its output in the file of all
+                          * attempts */
+    uint8_t kept;        /* EXITED: where its output is, JOB_KEPT_ bits of each stream; no
+                          * bit: none, or not known */
 };
 
 enum job_stream {
-    JOB_STDOUT = 0, /* both together unless the spec split them */
+    JOB_STDOUT = 0, /* both together unless the spec splits them */
     JOB_STDERR,
 };
 
 #define JOB_KEPT_STORE(stream) (1u << (stream)) /* the store has it with the end */
-#define JOB_KEPT_FILE(stream)  (4u << (stream)) /* it is a file of its own */
+#define JOB_KEPT_FILE(stream)  (4u << (stream)) /* it is a file */
 
 /* The dynamic part of a job or array element; about 100 bytes. */
 struct job_status {
     uint8_t state;      /* enum job_state */
     uint8_t result : 4; /* enum job_result */
     uint8_t last : 4; /* enum job_result of the latest attempt that another one follows */
-    uint8_t lost : 4; /* attempts that were lost and followed by another one */
+    uint8_t lost : 4; /* lost attempts that another one followed */
     uint8_t kept : 4; /* from EXITED */
     uint8_t code_is : 2; /* enum job_code, from EXITED */
     bool cancel_asked : 1, timed_out : 1, printed_too_much : 1;
     bool other_life : 1;  /* the attempt began before a reboot, or with other records */
     bool retry_lost : 1;  /* from SUBMIT */
-    bool has_started : 1; /* an attempt has: this one, or one before it */
-    uint8_t held;         /* enum job_held, while it is queued */
-    uint8_t left_killed; /* from EXITED */
-    uint16_t edited;     /* what EDIT has changed: job_edit_names */
-    uint16_t edits;      /* how many there were, JOB_EDITS_MAX at most */
-    uint16_t holds;      /* likewise of HOLDs by its user, JOB_HOLDS_MAX at most; of those
-                          * that are forgotten with their attempts, a replay knows
-                          * nothing */
-    uint32_t attempt;    /* 1 at the first start */
+    bool has_started : 1; /* this attempt, or one before it */
+    uint8_t held;         /* enum job_held, while queued */
+    uint8_t left_killed;  /* from EXITED */
+    uint16_t edited;      /* what EDITs changed: bits of job_edit_names */
+    uint16_t edits;       /* EDITs so far, at most JOB_EDITS_MAX */
+    uint16_t holds;   /* HOLDs by its user so far, at most JOB_HOLDS_MAX; a replay does
+                       * not know those purged with their attempts */
+    uint32_t attempt; /* 1 at the first start */
     int32_t code, pid;
     uint32_t over_kib; /* of OUTPUT_LIMIT, from EXITED */
     uint32_t survivors;
@@ -254,33 +257,33 @@ struct job_status {
         struct job_usage usage;
         struct job_cause cause; /* of DEPENDENCY */
     };
-    struct job_pause pause; /* of the latest attempt; none lasts when it has ended */
+    struct job_pause pause; /* of the latest attempt; it is over when that has ended */
 };
 
-/* Applies an event. 0; -EPROTO when the event is not allowed in this state (status
- * unchanged; the table is in event.c and tested row by row). */
+/* Applies an event. 0; -EPROTO: not allowed in this state, status unchanged (event.c has
+ * the table, tested row by row). */
 int job_update(struct job_status *st, const struct job_event *ev);
-/* The STARTING of its next attempt. */
+/* Returns the STARTING of its next attempt. */
 struct job_event job_starting(const struct job_status *st, uint64_t now_usec);
-/* The same of `held` and `holds`, for HOLD and RELEASE. */
+/* Applies HOLD or RELEASE to `held` and `holds`. 0; -EPROTO. */
 int job_held_update(uint8_t *held, uint16_t *holds, const struct job_event *ev);
-/* The same of `edited` and `edits`, for EDIT. */
+/* Applies EDIT to `edited` and `edits`. */
 void job_edited_update(uint16_t *edited, uint16_t *edits, const struct job_event *ev);
-/* Whether an attempt of it has begun, or was lost and may have. */
+/* Returns whether an attempt has begun, or was lost and may have. */
 bool job_has_begun(const struct job_status *st);
-/* Whether this EXITED would lead back to queued. */
+/* Returns whether this EXITED would lead back to queued. */
 bool job_goes_again(const struct job_status *st, const struct job_event *exited);
-/* The result that the job would have if it ended now and its process did this. */
+/* Returns the result if the job ended now and its process did this. */
 enum job_result job_verdict(const struct job_status *st, enum job_result seen);
 
 const char *job_state_name(enum job_state s);      /* "queued" ... */
 const char *job_result_name(enum job_result r);    /* "success", "exec_failed" ... */
 const char *job_wait_name(enum job_wait w);        /* "turn", ...; NULL for none */
 const char *job_event_name(enum job_event_type t); /* "submit" ... */
-/* A bit of each state in which an attempt of it may have processes. */
+/* A bit for each state in which an attempt may have processes. */
 #define JOB_BUSY_STATES                                                                  \
     (1u << JOB_STARTING | 1u << JOB_RUNNING | 1u << JOB_PAUSED | 1u << JOB_STOPPING)
-/* A bit of each result that is a failure: neither success nor cancelled. */
+/* A bit for each result that is a failure: neither success nor cancelled. */
 #define JOB_FAILED_RESULTS                                                               \
     ((1u << JOB_RESULT_COUNT) - 1u -                                                     \
      (1u << JOB_RESULT_NONE | 1u << JOB_RESULT_SUCCESS | 1u << JOB_RESULT_CANCELLED))
@@ -288,7 +291,7 @@ static inline bool job_result_failed(enum job_result r)
 {
     return JOB_FAILED_RESULTS & 1u << r;
 }
-/* How many of those that are counted are in one of JOB_BUSY_STATES. */
+/* Returns the sum of the counts of these states. */
 static inline uint64_t job_count_busy(const uint64_t by_state[JOB_STATE_COUNT])
 {
     uint64_t n = 0;
@@ -301,7 +304,7 @@ static inline uint64_t job_count_busy(const uint64_t by_state[JOB_STATE_COUNT])
 extern const char *const job_state_names[JOB_STATE_COUNT + 1];
 extern const char *const job_result_names[JOB_RESULT_COUNT + 1];
 
-/* How a job has ended, as events say it. Zeroes: it has not. */
+/* How a job ended, as events say it. Zeroes: it has not. */
 struct job_end {
     int32_t code;
     uint8_t code_is; /* enum job_code */
@@ -309,14 +312,17 @@ struct job_end {
     uint8_t exit_code;
 };
 struct job_end job_end_of(const struct job_status *st);
-/* The same of an event and the status after it: of EXITED that another attempt follows,
- * how that attempt ended. */
+/* Likewise for an event, with the status after it: of EXITED that another attempt
+ * follows, how that attempt ended. */
 struct job_end job_end_told(const struct job_event *ev, const struct job_status *st);
 
-/* Exit code that a waiting client ends with: 0 for success, else the job's own code (1
- * where that is 0, which its spec does not call success), 128+N for a signal, 124
- * timeout, 125 output_limit, cancelled, expired, dependency or lost, 126/127 found but
- * not executable / not found. */
+/* Returns the exit code of a client that waits for the job:
+ *   0: success
+ *   the job's exit status; 1 if that is 0, which its spec does not call success
+ *   128+N: signal N
+ *   124: timeout
+ *   125: output_limit, cancelled, expired, dependency, lost, or not started
+ *   126, 127: the command is found but not executable, not found */
 int job_exit_code(const struct job_status *st);
 
 #endif

@@ -1,8 +1,8 @@
 /* The name of one attempt of one job, and its text.
  *
- * Text of the job: "17", or "17_3" for element 3 of array 17; what VOLT_JOB_ID says and
- * what volt-submit prints. Text of the attempt: the same with ".<attempt>", the name of
- * its exit record. The forms are canonical (no sign, no leading zero): one key has one
+ * A job's text: "17", or "17_3" for element 3 of array 17; VOLT_JOB_ID has it, and
+ * volt-submit prints it. An attempt's text: the same with ".<attempt>"; its exit record
+ * is named so. The forms are canonical (no sign, no leading zero): each key has one
  * text. */
 #ifndef DAEMON_JOB_KEY_H
 #define DAEMON_JOB_KEY_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define JOB_NO_INDEX     INT64_C(-1)
-#define JOB_KEY_TEXT_MAX 56 /* bytes of the longest attempt text, its NUL included */
+#define JOB_KEY_TEXT_MAX 56 /* of the longest attempt text, with its NUL */
 
 struct job_key {
     uint64_t id;
@@ -26,8 +26,8 @@ static inline bool job_key_equal(const struct job_key *a, const struct job_key *
     return a->id == b->id && a->index == b->index && a->attempt == b->attempt;
 }
 
-/* The order of jobs: by id, an array before its elements, these by index. Attempts are
- * not looked at. For qsort() and bsearch(). */
+/* Orders jobs by id, an array before its elements, these by index. Ignores attempts. For
+ * qsort() and bsearch(). */
 static inline int job_key_compare(const void *a, const void *b)
 {
     const struct job_key *x = a, *y = b;
@@ -37,7 +37,8 @@ static inline int job_key_compare(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Writes a number and a NUL; returns where that is. Answers name thousands of jobs. */
+/* Writes a number and a NUL; returns where the NUL is. Fast: answers name thousands of
+ * jobs. */
 static inline char *job_key_put(char *at, uint64_t n)
 {
     size_t len = 1;
@@ -72,7 +73,7 @@ static inline int job_key_format(const struct job_key *key, char buf[JOB_KEY_TEX
     return (int)(job_key_put(end, key->attempt) - buf);
 }
 
-/* One canonical decimal number of at most `max` at *at; advances *at. */
+/* Reads a canonical decimal number of at most `max` at *at; advances *at. */
 static inline int job_key_digits(const char **at, uint64_t max, uint64_t *ret)
 {
     const char *p = *at;

@@ -1,4 +1,4 @@
-/* What is known of a kind of jobs without running one: a row of kinds.def. Its task is in
+/* Properties of the kinds of jobs: the rows of kinds.def. Their tasks are in
  * daemon/run/kinds.h. */
 #ifndef VOLTD_JOB_KIND_H
 #define VOLTD_JOB_KIND_H
@@ -15,9 +15,9 @@ struct job_kind_row {
     const char *name;
     /* The keeper runs it: it takes a slot, for which it waits without a task, and has a
      * record, output, limits and signals. It begins when STARTING is durable, and a
-     * restart looks at its record. What is no process begins anew. */
+     * restart reads its record. Other kinds begin anew. */
     bool is_process;
-    bool ends_at_once; /* its start is no news of its own */
+    bool ends_at_once; /* its start is not reported */
 };
 
 extern const struct job_kind_row job_kinds[JOB_KIND_COUNT];

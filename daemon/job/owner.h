@@ -1,4 +1,4 @@
-/* Whose job it is. */
+/* The owner of a job. */
 #ifndef VOLTD_JOB_OWNER_H
 #define VOLTD_JOB_OWNER_H
 

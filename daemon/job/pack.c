@@ -155,7 +155,7 @@ char *unpack_string(struct unpack *u)
     return s;
 }
 
-/* A string takes a byte at least, so the bytes left bound the array. */
+/* Each string takes a byte at least, so the bytes left bound the array. */
 char **unpack_strings(struct unpack *u)
 {
     size_t n = unpack_number_max(u, unpack_left(u));

@@ -44,8 +44,8 @@ static uint64_t backoff_most(const struct job_spec *s)
 
 #define PARTS 0x100000
 
-/* Below PARTS, evenly, by what tells attempts apart. That it can be foreseen harms
- * nobody. */
+/* Returns an even hash below PARTS of what tells attempts apart. Being predictable does
+ * no harm. */
 static uint64_t scatter(const struct job_key *key, unsigned n)
 {
     static const struct siphash_key no_secret;
@@ -70,7 +70,8 @@ uint64_t job_retry_wait(const struct job_spec *s, const struct job_key *key, uns
     return wait + some_of(wait / 4, scatter(key, n));
 }
 
-/* Attempts that have failed, with the one that ends: those that were lost are none. */
+/* Returns the number of failed attempts, with the one that ends; lost ones do not
+ * count. */
 static unsigned failed(const struct job_status *st)
 {
     return st->attempt - st->lost;

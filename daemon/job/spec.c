@@ -1,8 +1,7 @@
 /* Specs: life, cross-field checks, what is derived from them.
  *
- * A spec belongs to the code that fills it in until it is submitted; from then on it is
- * read by any thread and never written, so the reference count is the only shared
- * word. */
+ * A spec belongs to the code that fills it in until it is submitted; from then on any
+ * thread may read it and none writes, so the reference count is the only shared word. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -92,7 +91,7 @@ __attribute__((format(printf, 4, 5))) static int refuse(const char **ret_field,
     return -EINVAL;
 }
 
-/* The fields that belong to some kinds only. */
+/* Checks the fields that belong to some kinds only. */
 static int validate_kind(const struct job_spec *s, const char **field,
                          struct volt_error *err)
 {
@@ -114,7 +113,7 @@ static int validate_kind(const struct job_spec *s, const char **field,
     return 0;
 }
 
-/* Whether the elements of an array would open the same file. */
+/* Returns whether the elements of an array would open the same file. */
 static bool is_shared(const struct job_spec *s, const char *path)
 {
     return s->is_array && path && !strstr(path, "{i}") && !strstr(path, "{id}");
@@ -231,8 +230,8 @@ static int validate_claim(const struct job_claim *c, const char **field,
     return 0;
 }
 
-/* What a job of kill mode main leaves behind lives on when its end is known, and nobody
- * would see the end of that. */
+/* Checks claims. With kill mode main, processes may outlive the job, and nothing would
+ * see their end. */
 static int validate_claims(const struct job_spec *s, const char **field,
                            struct volt_error *err)
 {
@@ -366,7 +365,7 @@ static bool same_claims(const struct job_spec *a, const struct job_spec *b)
     return true;
 }
 
-/* One that is still to be looked up is not known to be the same. */
+/* Compares edges. One that is still to be looked up equals none. */
 static bool same_edge(const struct job_edge *a, const struct job_edge *b)
 {
     return a->job && a->job == b->job && a->when == b->when && a->each == b->each &&
@@ -393,7 +392,7 @@ static bool same_rlimits(const struct job_spec *a, const struct job_spec *b)
            memcmp(x->hard, y->hard, sizeof(x->hard)) == 0;
 }
 
-/* What spec_fields.def calls composite, by name. */
+/* Composite rows of spec_fields.def, by name. */
 static bool same_argv(const struct job_spec *a, const struct job_spec *b)
 {
     return same_strings(a->argv, b->argv);
@@ -488,7 +487,7 @@ static uint64_t range_count(const struct job_range *r)
     return (r->last - r->first) / r->step + 1;
 }
 
-/* All of an array without ranges. */
+/* Returns the range of an array without ranges. */
 static struct job_range whole(const struct job_spec *s)
 {
     return (struct job_range){.first = s->array_first, .last = s->array_last, .step = 1};
@@ -513,7 +512,7 @@ uint64_t job_spec_count(const struct job_spec *s)
     return last->before + range_count(last);
 }
 
-/* The last range that begins at or before an offset or an index; NULL: none does. */
+/* Returns the last range that begins at or before an offset or index; NULL: none. */
 static const struct job_range *range_at(const struct job_spec *s, uint64_t n,
                                         bool is_index)
 {
@@ -578,7 +577,7 @@ int job_spec_set_ranges(struct job_spec *s)
             (r->last - r->first) % r->step != 0 || (i > 0 && r->first <= r[-1].last))
             return -EINVAL;
         r->before = before;
-        before += range_count(r); /* of disjoint ranges: no more than there are numbers */
+        before += range_count(r); /* disjoint ranges: cannot overflow */
     }
     if (s->nranges == 0)
         return -EINVAL;
@@ -630,7 +629,7 @@ const char *job_spec_element_name(const struct job_spec *s, int64_t index,
     return buf;
 }
 
-/* malloc's own overhead counts: a word per block, and blocks of 16 bytes. */
+/* Returns n with malloc's overhead: a word per block, in blocks of 16 bytes. */
 static size_t block(size_t n)
 {
     return ((n + sizeof(void *) + 15) & ~(size_t)15);
@@ -659,7 +658,7 @@ size_t job_spec_bytes(const struct job_spec *s)
 
     for (size_t i = 0; i < s->nlabels; i++)
         bytes += string_bytes(s->labels[i].name) + string_bytes(s->labels[i].value);
-    if (s->env) /* as if it were not shared */
+    if (s->env) /* as if not shared */
         bytes += block(job_env_bytes(s->env));
     if (s->rlimits)
         bytes += block(sizeof(*s->rlimits));
@@ -673,7 +672,7 @@ size_t job_spec_bytes(const struct job_spec *s)
         bytes += block(s->nclaims * sizeof(*s->claims));
     if (s->after)
         bytes += block(s->nafter * sizeof(*s->after)) + s->nafter * block(JOB_EDGE_BYTES);
-    for (size_t i = 0; i < s->nafter; i++) { /* bits, and numbers of 16: core/each.c */
+    for (size_t i = 0; i < s->nafter; i++) { /* bits, and 16-bit numbers: core/each.c */
         bytes += s->after[i].each ? job_spec_count(s) * 5 / 2 : 0;
         bytes += string_bytes(s->after[i].key);
     }

@@ -1,4 +1,4 @@
-/* What a submitter asks for: one job, or an array of jobs that share one spec.
+/* A submitter's specification: one job, or an array of jobs that share one spec.
  *
  * A spec is immutable after submission and reference-counted: the elements of an array
  * share it. Strings are UTF-8 without NUL. Pure data: no fd, no clock, no JSON
@@ -25,27 +25,27 @@ enum job_output {
     JOB_OUTPUT_PATH, /* output_path; stdout and stderr together */
 };
 
-/* Files of the submitter that are there when the job starts. */
+/* How existing files of the submitter are opened. */
 enum job_open_mode {
     JOB_OPEN_APPEND = 0,
     JOB_OPEN_TRUNCATE, /* emptied at the start of the first attempt */
 };
 
-/* After an attempt whose end cannot be known. */
+/* What follows an attempt whose end cannot be known. */
 enum job_on_lost {
     JOB_ON_LOST_FAIL = 0,
     JOB_ON_LOST_RETRY,
 };
 
-/* When the key of a submission is that of an earlier one. */
+/* What happens if an earlier submission has the key. */
 enum job_on_exists {
-    JOB_ON_EXISTS_SAME = 0, /* the same spec: the same job; another: an error */
+    JOB_ON_EXISTS_SAME = 0, /* equal spec: the same job; another: an error */
     JOB_ON_EXISTS_REJECT,   /* an error */
     JOB_ON_EXISTS_COALESCE, /* while that job is not done: that job, whatever its spec */
     JOB_ON_EXISTS_REPLACE,  /* that job is cancelled, and this one follows its end */
 };
 
-/* How a job has what it claims. */
+/* Modes of claims. */
 enum job_claim_mode {
     JOB_CLAIM_EXCLUSIVE = 0, /* a lock, alone */
     JOB_CLAIM_SHARED,        /* a lock, with others that share it */
@@ -53,41 +53,41 @@ enum job_claim_mode {
     JOB_CLAIM_RATE,          /* so many tokens of a rate: spent by each attempt */
 };
 
-/* A lock or semaphore of the submitter's that a job has from its start until no process
- * of it is left; or a rate, of which it spends. */
+/* A claim: a lock or semaphore of the submitter that a job holds from its start until all
+ * its processes have ended; or tokens of a rate. */
 struct job_claim {
     char *name;
     enum job_claim_mode mode;
     uint64_t permits;       /* PERMITS, or tokens of a RATE: at least 1 */
-    uint64_t capacity;      /* of the semaphore, or the burst; 0: whatever it has */
-    uint64_t interval_usec; /* RATE: in which one token comes back */
-    uint64_t had; /* capacity that it had when the job was taken; kept, but no wish */
+    uint64_t capacity;      /* of the semaphore, or the burst; 0: its present size */
+    uint64_t interval_usec; /* RATE: time in which one token comes back */
+    uint64_t had;           /* capacity at submission; stored, but not a wish */
 };
 
-/* A job that has to start, or to end, before one does. */
+/* An edge: a job that has to start or end before another one starts. */
 struct job_edge {
     uint64_t job;
     enum job_after when;
-    /* Of one that is being submitted: the antecedent comes with it, and `job` is not
-     * known yet. By its local name; then by its item, which comes earlier, and 1. */
+    /* During submission, an antecedent in the same batch, whose id is not known yet:
+     * first by its local name, then by its item, which comes earlier, plus 1. */
     char *local; /* NULL: none */
     size_t item; /* 0: none */
     bool each;   /* element i waits for element i */
-    /* each, and the antecedent is not live: how its elements ended (core/each.h); taken
-     * from here when it is waited for. */
+    /* `each`, antecedent not live: how its elements ended (core/each.h); moved away when
+     * the job begins to wait. */
     struct past_elements *past;
-    /* It is the job that had this key when the other was submitted: `job`, once it has
-     * been looked up. It stays where the other has a key itself, and is compared instead
-     * of `job`. NULL: none. */
+    /* The key by which `job` was named, and looked up at submission. It stays if the
+     * submitted job has a key itself, and is compared in place of `job`. NULL: named by
+     * id. */
     char *key;
-    /* What was known of it when the job was taken; kept, but no wish: it may have left
-     * the store by the next start. */
+    /* Stored facts about `job` at submission, not wishes: it may have left the store by
+     * the next start. */
     bool started;
-    enum job_result result; /* NONE: it had not ended */
-    /* Of one that is being submitted: nothing is known of it. It is refused, unless its
-     * key says that it is an earlier one. */
+    enum job_result result; /* NONE: not ended */
+    /* During submission: `job` is not known. It is rejected, unless its own key stands
+     * for an earlier job. */
     bool unknown;
-    /* More is known here than what was kept. */
+    /* knows more than what was stored */
     bool learned;
 };
 
@@ -98,23 +98,23 @@ struct job_label {
     char *name, *value;
 };
 
-/* What a job reads from its standard input. */
+/* Contents of a job's standard input. */
 struct job_input {
     size_t n;
     uint8_t bytes[];
 };
 
-/* Indexes of an array: from first on, each `step` behind the one before, up to last. */
+/* Indexes of an array: first, first + step, ... up to last. */
 struct job_range {
     uint64_t first, last, step;
-    uint64_t before; /* elements of the ranges in front of it */
+    uint64_t before; /* elements of the earlier ranges */
 };
 
 /* Resource limits of a process: setrlimit(2). */
 #define JOB_RLIMITS 16
 
 struct job_rlimits {
-    uint32_t given;                                /* bit n: of resource n, RLIMIT_* */
+    uint32_t given;                                /* bit n: resource n, RLIMIT_* */
     uint64_t soft[JOB_RLIMITS], hard[JOB_RLIMITS]; /* JOB_NO_LIMIT: none; 0: not given */
 };
 
@@ -138,7 +138,7 @@ struct job_rlimits {
 #define JOB_INTERVAL_MAX            INT64_C(86400000000)         /* a day */
 #define JOB_REFILL_MAX              (JOB_INTERVAL_MAX * 1000000) /* of a whole burst */
 #define JOB_AFTER_MAX               256
-#define JOB_EDGE_BYTES              128 /* of admission, for each that is waited for */
+#define JOB_EDGE_BYTES              128 /* of admission, per antecedent */
 
 /* A set of exit codes: bit n % 64 of word n / 64. */
 #define JOB_CODE_WORDS 4
@@ -146,8 +146,8 @@ struct job_codes {
     uint64_t word[JOB_CODE_WORDS];
 };
 
-/* A member for each scalar row of spec_fields.def, which says what it is; those of
- * composite rows are written out. */
+/* A spec. Scalar rows of spec_fields.def, which documents them, are members by macro;
+ * members of composite rows are written out. */
 struct job_spec {
     vat_u32 refs; /* spec.c only: held by jobs, views and calls on any thread */
 
@@ -167,25 +167,25 @@ struct job_spec {
 #include "daemon/job/spec_fields.def"
 
     char **argv; /* exec: NULL-terminated, argv[0] not empty; {i} not yet expanded */
-    bool shell;  /* argv is {"/bin/sh", "-c", text}, given as one string */
+    bool shell;  /* argv is {"/bin/sh", "-c", text}, submitted as one string */
     struct job_label *labels;
     size_t nlabels;
     struct job_claim *claims;
     size_t nclaims;
     struct job_edge *after;
     size_t nafter;
-    uint32_t retry_on; /* bit n: enum job_result n leads to another attempt; 0: those of
-                        * JOB_RETRY_ON_DEFAULT */
-    struct job_codes retry_codes; /* of EXIT: those alone; none: all */
+    uint32_t retry_on;            /* bit n: enum job_result n leads to another attempt; 0:
+                                   * JOB_RETRY_ON_DEFAULT */
+    struct job_codes retry_codes; /* of EXIT: only these; none: all */
     struct job_codes success;     /* none: 0 */
-    struct job_env *env;          /* NULL: that of its account; env.h */
-    char **env_given; /* names of env that were written, sorted; NULL: all were */
+    struct job_env *env;          /* NULL: the account's; env.h */
+    char **env_given;             /* names of env set on purpose, sorted; NULL: all */
     struct job_input *input;      /* exec; NULL: none */
-    struct job_rlimits *rlimits; /* at most those of voltd; NULL, not given: as voltd's */
+    struct job_rlimits *rlimits;  /* at most voltd's; NULL, not given: voltd's */
 
     bool is_array;
     uint64_t array_first, array_last; /* inclusive, first <= last */
-    struct job_range *ranges; /* which of these, in order, no two touching; NULL: all */
+    struct job_range *ranges; /* the indexes, in order, no two touching; NULL: all */
     size_t nranges;
 };
 
@@ -193,39 +193,38 @@ struct job_spec *job_spec_new(void); /* defaults, one reference; NULL: out of me
 struct job_spec *job_spec_ref(struct job_spec *s);
 void job_spec_unref(struct job_spec *s); /* NULL allowed */
 
-/* Cross-field checks (an exec job has argv, a sleep a duration, ...). 0, or -EINVAL with
- * *ret_field naming the offending field ("duration_usec") and a text. */
+/* Checks fields against each other (an exec job has argv, a sleep a duration, ...). 0, or
+ * -EINVAL with *ret_field, the wrong field ("duration_usec"), and a text. */
 int job_spec_validate(const struct job_spec *s, const char **ret_field,
                       struct volt_error *err);
-/* The same in every field: one can stand for the other. */
+/* Returns whether all fields are equal: one can replace the other. */
 bool job_spec_equal(const struct job_spec *a, const struct job_spec *b);
-/* SUBMIT of its job, or of an element. */
+/* Returns the SUBMIT of its job, or of an element. */
 struct job_event job_spec_submission(const struct job_spec *s, uint64_t at_usec);
-/* The first edge of it that has a local name; NULL: none. */
+/* Returns its first edge with a local name; NULL: none. */
 const struct job_edge *job_spec_local_edge(const struct job_spec *s);
-/* Number of jobs it stands for: 1, or the size of the array. */
+/* Returns the number of its jobs: 1, or the size of the array. */
 uint64_t job_spec_count(const struct job_spec *s);
-/* The index of an element, by its offset from the first one, which is below the count. */
+/* Returns the index of the element at this offset, which is below the count. */
 int64_t job_spec_index(const struct job_spec *s, int64_t offset);
-/* The other way round; -1: there is no such element. */
+/* Returns the offset of the element with this index; -1: none. */
 int64_t job_spec_offset(const struct job_spec *s, int64_t index);
-/* The offset of the first element at or behind an index; the count: there is none. */
+/* Returns the offset of the first element at or behind this index; the count: none. */
 int64_t job_spec_offset_from(const struct job_spec *s, int64_t index);
-/* Completes ranges that were filled in but for `before`, and sets array_first and
- * array_last by them. -EINVAL: they are out of order, overlap, or end between two
- * steps. */
+/* Sets `before` of the ranges, and array_first and array_last by them. -EINVAL: they are
+ * out of order, overlap, or end between two steps. */
 int job_spec_set_ranges(struct job_spec *s);
-/* Of an attempt's running time, its queue's if it says none; 0: none. */
+/* Returns the timeout of an attempt, its own or the queue's; 0: none. */
 uint64_t job_spec_timeout(const struct job_spec *s);
-/* A name to show: the spec's, basename of argv[0], or the kind. Borrowed. */
+/* Returns a name to show: the spec's, the basename of argv[0], or the kind. Borrowed. */
 const char *job_spec_display_name(const struct job_spec *s);
-/* The same for an element, where {i} in the name is its index. It is borrowed, or buf. */
+/* Likewise for an element: {i} in the name is its index. Returns buf, or borrowed. */
 const char *job_spec_element_name(const struct job_spec *s, int64_t index,
                                   char buf[static JOB_NAME_BYTES + 1]);
-/* The index of an element as its texts have it. Returns buf. */
+/* Writes the index of an element as texts show it. Returns buf. */
 const char *job_spec_index_text(const struct job_spec *s, int64_t index,
                                 char buf[static JOB_INDEX_TEXT]);
-/* Bytes of heap held by a spec, and by the edges of its job, for limits per user. */
+/* Returns the heap bytes of the spec and of its job's edges, for limits per user. */
 size_t job_spec_bytes(const struct job_spec *s);
 
 #endif

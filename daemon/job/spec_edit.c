@@ -8,7 +8,7 @@
 #include "daemon/job/queue.h"
 #include "daemon/job/spec_pack.h"
 
-/* Bits of `edited` from 1 on, in their order; with each the tags that follow it. */
+/* Bits of `edited` from 1 on, in order; each with the tags that follow it. */
 #define ROWS                                                                             \
     ROW(TAG_QUEUE, SPEC_TAG(TAG_QUEUE_TIME), "queue")                                    \
     ROW(TAG_PRIORITY, 0, "priority")                                                     \
@@ -65,7 +65,7 @@ static bool is_same_queue(const struct job_spec *a, const struct job_spec *b)
                   b->queue ? b->queue : QUEUE_DEFAULT) == 0;
 }
 
-/* Nor what is beside what somebody wished: TAGS_BESIDE. */
+/* Compares fields, without what nobody asked for: TAGS_BESIDE. */
 static bool is_same(const struct job_spec *a, const struct job_spec *b, uint64_t tags)
 {
     uint8_t room[2][JOB_EDIT_ROOM];
@@ -97,7 +97,7 @@ uint64_t job_edit_differs(const struct job_spec *a, const struct job_spec *b,
     return differs;
 }
 
-/* All that an EDIT may name. */
+/* Returns all tags that an EDIT may name. */
 static uint64_t known_tags(void)
 {
     uint64_t tags = 0;
@@ -107,7 +107,7 @@ static uint64_t known_tags(void)
     return tags;
 }
 
-/* What the method that submits checks beside the fields. */
+/* Repeats a check of the submitting method, beside those of the fields. */
 static int check(const struct job_spec *s, const char **ret_field, struct volt_error *err)
 {
     int r = job_spec_validate(s, ret_field, err);
@@ -138,7 +138,7 @@ void job_edit_pack(const struct job_spec *s, uint64_t tags, struct pack *ret)
     job_spec_pack_some(s, tags, ret);
 }
 
-/* Returns new; NULL: *ret is why. */
+/* Returns new; NULL: *ret is the error. */
 static struct job_spec *read_changes(const struct job_changes *c, uint64_t *ret_tags,
                                      int *ret)
 {
@@ -165,7 +165,7 @@ int job_edits_add(struct job_edits *all, const struct job_changes *c)
 
     if (!changes)
         return r;
-    if (all->tags & ~tags) { /* fields of before that stay */
+    if (all->tags & ~tags) { /* fields of earlier EDITs stay */
         r = job_spec_mix(all->changes, changes, tags, &mixed);
         job_spec_unref(changes);
     }

@@ -1,5 +1,5 @@
-/* See spec_pack.h. Packing and unpacking go by one table of the fields, made from
- * spec_fields.def and indexed by their tags. */
+/* See spec_pack.h. Packing and unpacking use one table of the fields, made from
+ * spec_fields.def and indexed by tag. */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -10,20 +10,19 @@
 #include "daemon/job/retry.h"
 #include "daemon/job/spec_pack.h"
 
-/* Those that are spoken of here; all of them are in spec_fields.def. */
+/* Tags named in this file; all are in spec_fields.def. */
 enum {
     TAG_END = 0,
     TAG_KIND = 1,
-    TAG_ARGV_SHARED =
-        3,           /* instead of argv's own: its strings are in a part of their own */
-    TAG_RANGES = 30, /* instead of array's own: not all from first to last */
-    TAG_WAS = 36,    /* what was known of the jobs in `after` */
-    TAG_HAD = 41,    /* capacities of semaphores that claims had */
-    TAG_EACH = 53,   /* which of `after` are element to element; absent: none */
-    TAG_KEYS = 54,   /* by which those in `after` were named; absent: none was */
+    TAG_ARGV_SHARED = 3, /* in place of argv's: its strings are in a part of their own */
+    TAG_RANGES = 30,     /* in place of array's: has gaps */
+    TAG_WAS = 36,        /* what was known of the jobs in `after` */
+    TAG_HAD = 41,        /* capacities of semaphores that claims had */
+    TAG_EACH = 53,       /* edges that are element by element; absent: none */
+    TAG_KEYS = 54,       /* keys by which `after` was named; absent: none */
 };
 
-/* One more than the greatest tag. */
+/* Its size is one more than the greatest tag. */
 union tags {
     char keys[TAG_KEYS + 1];
 #define SPEC_NUMBER(tag, member, ...) char member[(tag) + 1];
@@ -49,18 +48,18 @@ enum type {
     OWN,
     TEXT,
     FLAG,
-    WORD,    /* 32 bits, enums too */
-    INTEGER, /* the same, signed */
+    WORD,    /* 32 bits, also enums */
+    INTEGER, /* 32 bits, signed */
     LONG,
 };
 
-/* Of one tag. */
+/* A row of the table. */
 struct packed {
     enum type type;
-    bool beside; /* not a part of the body: job_spec_pack_body() */
+    bool beside; /* not part of the body: job_spec_pack_body() */
     uint32_t offset;
     uint64_t max; /* of numbers */
-    /* OWN. put: with the tag, or nothing. */
+    /* For OWN. put: writes tag and value, or nothing. */
     void (*put)(const struct job_spec *s, uint64_t tag, struct spec_pack *to);
     void (*get)(struct unpack *u, const struct spec_parts *parts, struct job_spec *s);
 };
@@ -89,7 +88,7 @@ static void put_argv(const struct job_spec *s, uint64_t tag, struct spec_pack *t
     }
 }
 
-/* The part argv holds it behind the strings: it is kept once, as they are. */
+/* Puts the input into the part argv, after the strings. */
 static void put_input(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
     if (!s->input)
@@ -126,7 +125,7 @@ static void put_array(const struct job_spec *s, uint64_t tag, struct spec_pack *
     pack_number(&to->own, s->array_last);
 }
 
-/* Each range by what it is behind the one before. */
+/* Packs each range relative to the one before. */
 static void put_ranges(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
     uint64_t at = 0;
@@ -201,7 +200,7 @@ static void put_success(const struct job_spec *s, uint64_t tag, struct spec_pack
     put_codes(&s->success, tag, to);
 }
 
-/* Of those with keys the ids are left out where specs are compared. */
+/* Packs edges; for comparison without the ids of those named by key. */
 static void put_after_by(const struct job_spec *s, uint64_t tag, struct spec_pack *to,
                          bool compared)
 {
@@ -255,7 +254,7 @@ static void put_was(const struct job_spec *s, uint64_t tag, struct spec_pack *to
         pack_number(&to->own, (uint64_t)s->after[i].result << 1 | s->after[i].started);
 }
 
-/* One more than each value: most limits are infinity, 0 then. */
+/* Packs values plus one: infinity, the most common limit, becomes 0. */
 static void pack_rlimits(const struct job_rlimits *l, struct pack *p)
 {
     pack_number(p, l->given);
@@ -267,8 +266,8 @@ static void pack_rlimits(const struct job_rlimits *l, struct pack *p)
     }
 }
 
-/* The part env holds the resource limits, if there are any, then whether there is an
- * environment, then that. */
+/* The part env has the resource limits if any, then whether there is an environment, then
+ * the environment. */
 static void put_env_by(const struct job_spec *s, uint64_t tag, struct spec_pack *to,
                        void (*pack)(const struct job_env *env, struct pack *to))
 {
@@ -336,8 +335,8 @@ static void put_field(const struct job_spec *s, uint64_t tag, struct pack *p)
 #define TAG(tag) (UINT64_C(1) << (tag))
 _Static_assert(TAG_COUNT <= 64, "tags are bits");
 
-/* The tags of what is not as it is by default, and of what may not be: OWN. Most fields
- * are, so this is no loop over the table. */
+/* Returns the tags of fields that differ from their default, and of OWN fields, which
+ * may. Most fields are default, so this is no loop over the table. */
 static uint64_t given(const struct job_spec *s)
 {
     uint64_t tags =
@@ -371,14 +370,14 @@ static void put(const struct job_spec *s, unsigned tag, struct spec_pack *ret)
         fields[tag].put(s, tag, ret);
 }
 
-/* All that are given have been put. */
+/* Ends the list, after all fields. */
 static int put_end(struct spec_pack *ret)
 {
     pack_number(&ret->own, TAG_END);
     return ret->own.failed || ret->env.failed || ret->argv.failed ? -ENOMEM : 0;
 }
 
-/* Ascending, as the next two. */
+/* Packs in ascending order, like the next two functions. */
 int job_spec_pack(const struct job_spec *s, struct spec_pack *ret)
 {
     for (uint64_t tags = given(s); tags; tags &= tags - 1)
@@ -386,7 +385,7 @@ int job_spec_pack(const struct job_spec *s, struct spec_pack *ret)
     return put_end(ret);
 }
 
-/* What a job has from the place of its submission, where that is marked as such. */
+/* Returns whether the field belongs to the place of submission, if those are marked. */
 static bool is_of_place(const struct job_spec *s, const struct packed *f)
 {
     const bool is_umask =
@@ -435,7 +434,7 @@ bool spec_pack_is_exec(const void *own, size_t n)
 {
     struct unpack u = unpack_of(own, n);
 
-    return unpack_number(&u) != TAG_KIND; /* the first tag, and exec is its default */
+    return unpack_number(&u) != TAG_KIND; /* the first tag; exec is its default */
 }
 
 static void get_labels(struct unpack *u, const struct spec_parts *parts,
@@ -581,7 +580,7 @@ static struct job_rlimits *unpack_rlimits(struct unpack *u)
     return l;
 }
 
-/* The limits, and the environment behind them. */
+/* Reads the limits, then the environment. */
 static void get_rlimits(struct unpack *u, const struct spec_parts *parts,
                         struct job_spec *s)
 {
@@ -672,7 +671,7 @@ static void get_array(struct unpack *u, const struct spec_parts *parts,
     s->array_last = unpack_number(u);
 }
 
-/* Ranges whose numbers run over are out of order. */
+/* Reads ranges; overflowing numbers are out of order. */
 static void get_ranges(struct unpack *u, const struct spec_parts *parts,
                        struct job_spec *s)
 {
@@ -700,12 +699,12 @@ static void get_ranges(struct unpack *u, const struct spec_parts *parts,
     u->failed |= job_spec_set_ranges(s) < 0;
 }
 
-/* The type of a number's member; others do not compile. */
+/* Type of a number's member; others do not compile. */
 #define TYPE_OF(member)                                                                  \
     _Generic(((struct job_spec *)0)->member, uint64_t : LONG, uint32_t : WORD)
 #define MAX_OF(member, most)                                                             \
     (sizeof(((struct job_spec *)0)->member) == 8 ? UINT64_MAX : (uint64_t)(most))
-/* What *type points to is what the member is. */
+/* Checks that the member has this type. */
 #define AT(member, type)                                                                 \
     .offset = offsetof(struct job_spec, member) +                                        \
               0 * sizeof(_Generic(&((struct job_spec *)0)->member, type * : 0))
@@ -763,7 +762,7 @@ static void get_field(struct unpack *u, const struct packed *f, struct job_spec 
         *(bool *)at = v;
 }
 
-/* All fields up to the end; those of other tags are none. */
+/* Reads fields up to the end; other tags fail. */
 static void get_some(struct unpack *u, const struct spec_parts *parts, uint64_t tags,
                      struct job_spec *s)
 {
@@ -816,7 +815,7 @@ int job_spec_unpack(const struct spec_parts *parts, struct job_spec **ret)
     return reason(&u);
 }
 
-/* Through bytes: what of the one is left, and what of the other comes, are theirs. */
+/* Mixes packed fields of both specs. */
 int job_spec_mix(const struct job_spec *s, const struct job_spec *other, uint64_t tags,
                  struct job_spec **ret)
 {

@@ -1,15 +1,15 @@
-/* A spec as bytes: what the store keeps, and what a waiting job is in memory.
+/* A spec as bytes: in the store, and in memory for a waiting job.
  *
  * Three parts. `own` belongs to the job: a list of (tag, value), each field that differs
- * from its default once, in ascending order of the tags; tag 0 ends it. `env` and, from
- * SPEC_SHARED_ARGV bytes on, `argv` are apart, because the store keeps equal ones once:
- * arrays and batches repeat them. Of a job with `input` argv is always apart, with the
- * input behind it. `env` is what came from the submitter's process: the environment, or
- * the resource limits with the environment behind them. A tag is never reused and never
- * changes its meaning; a new field gets a new tag and a new version of the schema, so
- * that an older voltd refuses the store instead of running half a spec.
+ * from its default once, in ascending order of tags; tag 0 ends it. `env`, and `argv`
+ * from SPEC_SHARED_ARGV bytes on, are apart, because the store keeps equal ones once:
+ * arrays and batches repeat them. With `input` argv is always apart, followed by the
+ * input. `env` is what came from the submitter's process: the environment, or the
+ * resource limits followed by the environment. A tag is never reused and never changes
+ * its meaning; a new field gets a new tag and a new version of the schema, so that an
+ * older voltd refuses the store instead of running half a spec.
  *
- * Unpacking trusts nothing: what it returns has the invariants of job_spec_validate(). */
+ * Unpacking trusts nothing: its result has the invariants of job_spec_validate(). */
 #ifndef VOLTD_JOB_SPEC_PACK_H
 #define VOLTD_JOB_SPEC_PACK_H
 
@@ -19,45 +19,43 @@
 #define SPEC_SHARED_ARGV 256
 
 struct spec_pack {
-    struct pack own, env,
-        argv; /* env, argv: n 0 where there is none, or argv is in own */
+    struct pack own, env, argv; /* n 0: no env; argv is in own */
 };
 
-/* 0; -ENOMEM. ret is to be zero-initialised, and finished in either case. */
+/* Packs all. 0; -ENOMEM. ret is zero-initialised, and to be finished in either case. */
 int job_spec_pack(const struct job_spec *s, struct spec_pack *ret);
-/* The same without what belongs to this submission alone (replaces), of jobs in `after`
- * that have keys these instead of their ids, and of the environment only whether there is
- * one: equal, as are the environments (job_env_pack_compared()), for specs that are to be
- * taken for the same. */
+/* Packs what is compared between submissions. Leaves out what belongs to one submission
+ * (replaces); has keys in place of the ids in `after`, and only whether there is an
+ * environment. Specs are the same if these bytes and job_env_pack_compared() are
+ * equal. */
 int job_spec_pack_body(const struct job_spec *s, struct spec_pack *ret);
-/* Fields of the part `own` alone that have these tags (bit n: tag n), those that differ
- * from their defaults. Nothing is written about the others. */
+/* Packs those fields of `own` with these tags (bit n: tag n) that differ from their
+ * defaults. */
 void job_spec_pack_some(const struct job_spec *s, uint64_t tags, struct pack *ret);
-/* Fills these in, of what is as it is by default. False: these bytes have others, or are
- * none; then u has failed. */
+/* Reads such fields into a spec of defaults. False: other tags, or damaged bytes; then
+ * u->failed. */
 bool job_spec_unpack_some(struct unpack *u, uint64_t tags, struct job_spec *ret);
-/* Returns new in *ret, unchecked: what the one says, but of these tags what the other
- * does, which may be NULL where there are none. 0; -ENOMEM. */
+/* Returns new in *ret, unchecked: s with the fields of these tags from `other`, which may
+ * be NULL if there are none. 0; -ENOMEM. */
 int job_spec_mix(const struct job_spec *s, const struct job_spec *other, uint64_t tags,
                  struct job_spec **ret);
 void spec_pack_fini(struct spec_pack *p);
 
-/* Whether a spec with this part of its own is of kind exec; nothing else is looked at. */
+/* Returns whether a spec with this own part is of kind exec; reads nothing else. */
 bool spec_pack_is_exec(const void *own, size_t n);
-/* The elements of an array with this part of its own; of another job 1. 0; -EBADMSG:
- * these bytes are no spec; -ENOMEM. */
+/* Sets the number of elements of a spec with this own part; 1 if no array. 0; -EBADMSG:
+ * not a spec; -ENOMEM. */
 int spec_pack_count(const void *own, size_t n, uint64_t *ret);
 
-/* Borrowed bytes of the three parts; NULL and 0 where there is none. */
+/* Borrowed bytes of the three parts; NULL and 0: no such part. */
 struct spec_parts {
     const void *own, *env, *argv;
     size_t own_n, env_n, argv_n;
-    bool without_env; /* the environment, resource limits and input are left out; */
-    bool own_only;    /* and so is all else that is in another part */
+    bool without_env; /* skip environment, resource limits and input */
+    bool own_only;    /* skip all that is in the other parts */
 };
 
-/* Returns new in *ret, with one reference. 0; -EBADMSG: these bytes are no spec; -ENOMEM.
- */
+/* Returns new in *ret, with one reference. 0; -EBADMSG: not a spec; -ENOMEM. */
 int job_spec_unpack(const struct spec_parts *parts, struct job_spec **ret);
 
 #endif

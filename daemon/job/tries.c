@@ -1,4 +1,4 @@
-/* What counts: tries.h. */
+/* See tries.h. */
 #include "daemon/job/tries.h"
 
 #include <errno.h>

@@ -1,12 +1,12 @@
-/* Starting a job again and again: what counts as a failure of it, and how long to rest.
+/* Tries: which failures to start a job count, and how long to rest before the next try.
  *
- * Two things count: what a keeper refuses, and the death of a shim before the job has
- * begun. After TRIES_MAX of them the job has failed. That there is no keeper, or none
- * that lives to answer, is no failure of the job, however long it lasts: the job waits.
+ * Two failures count: a refusal of the keeper, and the death of a shim before the job has
+ * begun. After TRIES_MAX the job has failed. A missing keeper, or one that dies before it
+ * answers, is no failure of the job, however long it lasts: the job waits.
  *
- * What SIGKILL does not end is tried again after 1, 2, 4, ... 60 s, however often.
+ * SIGKILL is repeated after 1, 2, 4, ... 60 s for as long as processes survive it.
  *
- * Pure. Zero-initialised it has not been tried. */
+ * Pure. Zero-initialised: no tries. */
 #ifndef VOLTD_JOB_TRIES_H
 #define VOLTD_JOB_TRIES_H
 
@@ -16,23 +16,22 @@
 #define TRIES_MAX 10 /* within about 16 s */
 
 struct tries {
-    uint8_t refused; /* that count */
+    uint8_t refused; /* tries that count */
     uint8_t rests;   /* so far, for whatever reason; saturates */
-    uint8_t due;     /* rests: 1 where one is to come before the next try */
+    uint8_t due;     /* 1: a rest is due before the next try */
 };
 
-/* A moment's lack of something, as -errno. */
+/* Returns whether the -errno is a temporary lack of something. */
 bool tries_passing(int r);
-/* The connection broke before the answer. */
+/* Notes that the connection broke before the answer. */
 void tries_lost(struct tries *t);
-/* passing: it may go well the next time; otherwise that was the last try. */
+/* Notes a refusal. passing: temporary; otherwise that was the last try. */
 void tries_refused(struct tries *t, bool passing);
 bool tries_are_over(const struct tries *t);
-/* How long before the next one, in microseconds; 0: at once. Then none is due
- * any more. */
+/* Returns the rest before the next try in microseconds, once; 0: at once. */
 uint64_t tries_rest(struct tries *t);
 
-/* How long before the next SIGKILL, in microseconds: `n` in a row were in vain. */
+/* Returns the rest before the next SIGKILL in microseconds, after `n` in vain. */
 uint64_t tries_kill_rest(unsigned n);
 
 #endif

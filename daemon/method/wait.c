@@ -102,10 +102,13 @@ static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed
         w->exit_code = exit_code;
 }
 
-    uint32_t total, left, failed; /* of an array: at most MaxArray= */
-    uint32_t cancelled : 30;
-    bool is_array : 1; /* the whole array */
-    bool stale : 1;    /* to be looked at */
+static void note_end(struct wait *w, struct entry *e, enum job_result result,
+                     int exit_code)
+{
+    note(w, e, 0, job_result_failed(result), result == JOB_RESULT_CANCELLED, exit_code);
+}
+
+/* Looks at a job. 0, -ENOENT, or -errno of reading the store. */
 static int view(struct volt_cx *cx, struct call *call, struct wait *w,
                 const struct job_key *key, bool status_only, struct job_view *ret)
 {
