@@ -63,8 +63,8 @@ struct call {
  * back to the reader. `method` is NULL afterwards. */
 void call_end(struct call *call);
 
-/* Returns the bytes allocated by the call and by its caller's buffers, beyond what idle
- * buffers keep. */
+/* Returns the bytes allocated by the call and by its caller's buffers; 0 for an idle
+ * connection. */
 size_t call_bytes_held(const struct call *call);
 /* Books call_bytes_held() in the user's share. */
 void call_count(struct call *call);

@@ -54,7 +54,7 @@ struct interface {
     const struct method *const *methods; /* NULL-terminated */
 };
 
-/* What all methods share; one per daemon. */
+/* The service that all methods share; one per daemon. */
 struct service {
     struct core *core;
     struct volt_runtime *rt;
@@ -99,7 +99,7 @@ void call_did_facts(struct call *call, size_t facts); /* facts were appended to 
 /* Moves the rest of this poll, which exceeds a turn and cannot be divided, to a thread
  * that is no worker. */
 void call_go_aside(struct volt_cx *cx, struct call *call);
-/* What is left of the turn: at least 1 after READY of call_turn_poll(). */
+/* Return what is left of the turn: at least 1 after READY of call_turn_poll(). */
 size_t call_entries_left(const struct call *call);
 size_t call_bytes_left(const struct call *call);
 size_t call_facts_left(const struct call *call);

@@ -92,7 +92,8 @@ struct share {
     bool heavy;           /* its latest turn was used up */
     bool gated;           /* came through the gate, or waits there */
     bool has_pass;
-    bool asked; /* asked for room since the owner cleared this: stands in line again */
+    bool asked; /* asked for room in this poll, so it stays in line; the owner clears
+                 * it */
     bool waits; /* in the line `waits_for` */
     enum share_pool waits_for;
     uint64_t waits_since;

@@ -158,9 +158,10 @@ struct job_again {
     uint64_t wait_usec;  /* wait of the next attempt, from then on */
 };
 
-/* What earlier attempts left in the status, packed with a STARTING that is a base: every
- * JOB_ATTEMPTS_KEPT-th one. Facts of attempts before the latest base but one are purged
- * (store/fact.h): so a job that is retried for ever has a bounded number of facts. */
+/* The parts of a status that stem from earlier attempts. A STARTING that is a base has
+ * them: every JOB_ATTEMPTS_KEPT-th one. Facts of attempts before the latest base but one
+ * are purged (store/fact.h): so a job that is retried for ever has a bounded number of
+ * facts. */
 #define JOB_ATTEMPTS_KEPT 32
 struct job_base {
     struct job_again again;
@@ -257,7 +258,7 @@ struct job_status {
         struct job_usage usage;
         struct job_cause cause; /* of DEPENDENCY */
     };
-    struct job_pause pause; /* of the latest attempt; it is over when that has ended */
+    struct job_pause pause; /* of the latest attempt; no pause outlasts it */
 };
 
 /* Applies an event. 0; -EPROTO: not allowed in this state, status unchanged (event.c has

@@ -31,13 +31,13 @@ enum job_open_mode {
     JOB_OPEN_TRUNCATE, /* emptied at the start of the first attempt */
 };
 
-/* What follows an attempt whose end cannot be known. */
+/* Policy for an attempt whose end cannot be known. */
 enum job_on_lost {
     JOB_ON_LOST_FAIL = 0,
     JOB_ON_LOST_RETRY,
 };
 
-/* What happens if an earlier submission has the key. */
+/* Policy for a key that an earlier submission has. */
 enum job_on_exists {
     JOB_ON_EXISTS_SAME = 0, /* equal spec: the same job; another: an error */
     JOB_ON_EXISTS_REJECT,   /* an error */

@@ -22,7 +22,7 @@ enum {
     TAG_KEYS = 54,       /* keys by which `after` was named; absent: none */
 };
 
-/* Its size is one more than the greatest tag. */
+/* A union whose size is one more than the greatest tag. */
 union tags {
     char keys[TAG_KEYS + 1];
 #define SPEC_NUMBER(tag, member, ...) char member[(tag) + 1];

@@ -211,8 +211,8 @@ static ssize_t read_bytes(struct volt_cx *cx, struct call *call,
     return n < 0 ? -errno : n;
 }
 
-/* Appends so many bytes of the file from the offset on, in base64. Bytes that were read,
- * or -errno. */
+/* Appends `want` bytes of the file, from the offset on, in base64. Returns the bytes
+ * read, or -errno. */
 static ssize_t append_bytes(struct volt_cx *cx, struct call *call,
                             const struct read_state *s, size_t want,
                             struct wire_buf *text)

@@ -10,8 +10,8 @@ extern const struct method method_submit, method_submit_batch;
 extern const struct method method_get, method_list, method_signal, method_forget;
 /* why.c */
 extern const struct method method_why;
-/* Adds to each reason whether the process whose lease holds the lock has exited, so that
- * its children hold the lock. Not under core.lock. */
+/* Adds to each reason whether the process whose lease holds the lock has exited:
+ * processes that it left hold the lock then. Not under core.lock. */
 struct why;
 void why_add_left(struct why *why);
 /* attempts.c */

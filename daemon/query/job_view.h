@@ -1,4 +1,4 @@
-/* What questions about jobs return, and filters. Plain values: no lock guards them. */
+/* Answers to questions about jobs, and filters. Plain values: no lock guards them. */
 #ifndef VOLTD_QUERY_JOB_VIEW_H
 #define VOLTD_QUERY_JOB_VIEW_H
 

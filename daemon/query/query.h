@@ -106,9 +106,9 @@ size_t query_events_read(struct core *core, const struct asker *asker, uint64_t 
 struct volt_notify *query_events_notify(struct core *core);
 
 /* --- the log: durable events -------------------------------------------------------- */
-/* Its numbers are the store's and go on over a restart, and so do its readers. Unless
- * somebody watches, a start may become durable, and appear in the log, together with what
- * follows it. */
+/* Event numbers are the store's: they go on over a restart, and so do readers of the log.
+ * Unless somebody watches, a start may become durable, and appear in the log, together
+ * with what follows it. */
 struct event_log *query_log(struct core *core);
 /* Starts watching, until _end. Returns the event number from which to read on after
  * looking at the jobs: events up to it already count in that look. Later events may count

@@ -55,8 +55,7 @@ struct connection {
     bool eof;
 
     /* Deadlines, on the volt_now_usec() clock. */
-    uint64_t quiet_since;  /* latest end of a call or of received bytes, while neither is
-                            * under way */
+    uint64_t quiet_since;  /* no call and no partial message since then */
     uint64_t frame_since;  /* first byte of a message not yet whole; 0: none */
     uint64_t output_since; /* latest time the peer read, while output is left */
     struct volt_sleep timer;

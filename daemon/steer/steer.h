@@ -12,8 +12,8 @@
 #include "daemon/steer/pausing.h"
 #include "daemon/store/commit_log.h"
 
-/* Hold, release and edit apply to jobs and whole arrays. What an admin does to another
- * user's job only an admin may undo (dispatch/holding.h). */
+/* Hold, release and edit apply to jobs and whole arrays. An admin's hold of another
+ * user's job only an admin may release (dispatch/holding.h). */
 enum steer_verb {
     STEER_CANCEL = 0,
     STEER_HOLD,

@@ -5,9 +5,9 @@
  * without a sum, from earlier versions or written by hand, is read too. Ids are reserved
  * in blocks: the file is replaced (write, fsync, rename, fsync of the folder) before an
  * id of the block is given out. So a crash skips ids and never repeats one; an orderly
- * stop gives back the rest, and the next job has the next number. No id meets records or
- * output folders of earlier runs. If the file is missing or old, the highest id in the
- * store's history and in the records counts. */
+ * stop gives back the rest, and the next job has the next number. So ids never collide
+ * with records or output folders of earlier runs. If the file is missing or old, the
+ * highest id in the store's history and in the records counts. */
 #ifndef VOLTD_SUBMIT_IDS_H
 #define VOLTD_SUBMIT_IDS_H
 

@@ -104,8 +104,8 @@ submission_reject(struct jobs_submit_item *item, int error, const char *format, 
  * -ENOMEM, or an error of the store. */
 enum volt_poll bind_poll(struct volt_cx *cx, struct jobs_submit *s);
 
-/* claim.c: READY: each accepted item with a key has claimed it, was rejected, or stands
- * for an earlier job. Waits while another submission has claimed the key. */
+/* claim.c: READY: each accepted item with a key has claimed it, or was rejected, or an
+ * earlier job stands for it. Waits while another submission has claimed the key. */
 enum volt_poll claim_poll(struct volt_cx *cx, struct jobs_submit *s);
 /* Lock held. Gives the item's key to its job. */
 void claim_settle(struct core *core, const struct job *job, uint64_t id);

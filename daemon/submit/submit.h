@@ -35,7 +35,7 @@ struct jobs_submit {
     struct job_owner owner;
     struct jobs_submit_item *items; /* borrowed until _fini */
     size_t count;
-    bool atomic;      /* all or none; required if an edge names an item */
+    bool atomic;      /* all or none; to be set if an edge names an item */
     bool only_checks; /* set before the first poll: check, and submit nothing */
     struct standing *standing; /* with only_checks, of one item: filled in if it is new */
     /* Set before each poll: items that it may look at, and facts that it may append (up
