@@ -13,13 +13,12 @@ struct job_news {
     uint64_t at_usec;
     struct job_key key; /* attempt: that of the event */
     union {
-        /* MET, DEPENDENCY: the antecedent; 0: another event. DEPENDENCY: cause_result has
-         * the antecedent's enum job_result. */
+        /* MET, DEPENDENCY: the antecedent (cause_result: its enum job_result); otherwise
+         * 0. */
         uint64_t cause;
         uint64_t again_usec; /* EXITED that another attempt follows: the wait before it */
     };
-    struct job_end end; /* after the event; EXITED that another attempt follows: of the
-                         * ended one */
+    struct job_end end; /* after the event; of the attempt, if another follows */
     uid_t owner;
     uint8_t type;  /* enum job_event_type */
     uint8_t state; /* after the event */
@@ -27,8 +26,8 @@ struct job_news {
 };
 _Static_assert(sizeof(struct job_news) == 64, "one more member makes all of it slower");
 
-/* Returns whether the event may end something: elements that are cancelled with their
- * array before they start have no event. */
+/* Returns whether it may be an end. Elements that end queued, with their array, have no
+ * event. */
 static inline bool job_news_may_end(const struct job_news *news)
 {
     return news->state == JOB_DONE || news->type == JOB_EV_CANCEL ||

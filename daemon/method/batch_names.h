@@ -39,8 +39,7 @@ int batch_names_sort(struct batch_names *n, const struct jobs_submit_item *items
                      size_t nitems, size_t *ret_looks, struct field_error *err);
 /* Returns the sorted items, which the caller now owns; after the last step. */
 struct jobs_submit_item *batch_names_sorted(struct batch_names *n);
-/* Returns the place of an item after sorting; before, and without names, the same
- * place. */
+/* Returns the place of an item after sorting; `item` if nothing was sorted. */
 size_t batch_names_place(const struct batch_names *n, size_t item);
 /* Frees all but the items. */
 void batch_names_fini(struct batch_names *n);

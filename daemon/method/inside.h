@@ -14,8 +14,7 @@ struct inside {
 };
 
 /* Registers that the call waits; the caller sets all of `as` but its user. 0, also if
- * registered already; -EDEADLK: it would wait for ever, and the call was answered with
- * `error`. */
+ * done already; -EDEADLK: it would wait for ever, and `error` was answered. */
 int inside_begin(struct call *call, struct inside *in, const struct inner_wait *as,
                  const char *error);
 /* Ends the registration. */

@@ -1,5 +1,4 @@
-/* Attempts of a job or an element: those before the latest from the store, and the
- * latest. */
+/* Attempts of a job or an element: the latest, and earlier ones from the store. */
 #ifndef VOLTD_QUERY_ATTEMPTS_H
 #define VOLTD_QUERY_ATTEMPTS_H
 
@@ -13,8 +12,7 @@ struct attempt_view {
     struct job_end end;                /* NONE: the attempt has not ended */
     uint64_t started_usec, ended_usec; /* 0: not yet */
     bool has_printed;                  /* another attempt follows, and printed is set */
-    uint64_t printed[2]; /* by stream: end of this attempt's output in the file of all
-                          * attempts */
+    uint64_t printed[2];               /* by stream: end of its output in the file */
 };
 
 /* In order, the latest last: at most 2 * JOB_ATTEMPTS_KEPT + 1. */

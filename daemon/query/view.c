@@ -111,8 +111,7 @@ static bool is_held(const struct job *job, const struct job_view *v)
     return waits && (job->array ? job->array->held : v->status.held);
 }
 
-/* Returns whether the element, or every element of the array without a slot, waits for
- * elements. */
+/* Returns whether the element, or each queued one of the array, waits for elements. */
 static bool waits_for_elements(const struct job *job, int64_t offset)
 {
     if (!job->array || !job->array->rest)

@@ -23,17 +23,14 @@
 
 struct session {
     struct config config;
-    /* Called before each message, the time to call session_configure(); NULL: not
-     * called. */
+    /* NULL, or called before each message, to session_configure(). */
     void (*between_calls)(struct session *s);
     struct turn turn; /* its owner begins and ends it */
     struct frame_reader in;
     struct output out;
     struct call call;             /* the current call, or the next one */
-    struct stdin_file stdin_file; /* came with the current call, or with a message in
-                                   * `in` */
-    size_t stdin_end;             /* end, in `in`, of the bytes that the descriptor came
-                                   * with */
+    struct stdin_file stdin_file; /* came with this call, or a message in `in` */
+    size_t stdin_end;             /* end of the bytes in `in` that it came with */
     uint64_t messages;            /* taken so far */
     bool drains;                  /* goes on when some of `out` has been sent */
     bool closing;                 /* no further call; `out` is still sent */
