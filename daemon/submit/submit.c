@@ -158,9 +158,8 @@ static struct work *work_at_once(const struct jobs_submit *s)
     return work_new(s->core, job, NO_OFFSET);
 }
 
-/* Lock held. Marks the submission as about to be durable. Its only job takes a slot if no
- * other job waits (crowded: many do). Returns a task that is not needed, to be discarded
- * without the lock, or NULL. */
+/* Lock held. Marks the submission as soon durable; an only job takes a slot if none waits
+ * (crowded: many do). Returns a task to be discarded without the lock, or NULL. */
 static struct work *mark(struct jobs_submit *s, bool crowded)
 {
     struct submission *p = s->pending;
