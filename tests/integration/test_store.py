@@ -7,8 +7,6 @@ import signal
 import sqlite3
 import subprocess
 
-import pytest
-
 from conftest import BIN, LIMIT, until, written
 from jobs import JOBS, ended, get, listed, locked_by_nobody, records, sh, submit, submitted, wait
 
@@ -382,8 +380,7 @@ def test_a_store_that_somebody_removed(private):
         elsewhere.mkdir()
         for name in store_files(private):
             (private.state / name).rename(elsewhere / name)
-        with pytest.raises((ConnectionError, TypeError)):
-            v.call(JOBS + "Submit", {"spec": sh("echo third")})
+        assert v.call(JOBS + "Submit", {"spec": sh("echo third")}) is None
     assert private.process.wait(LIMIT) == 1
     private.process = None
     assert (f"cannot write {private.state}: its file has been removed: voltd ends"

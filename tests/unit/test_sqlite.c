@@ -782,8 +782,8 @@ static void nor_does_one_of_an_older_format(void **state)
     stored_query("UPDATE job SET body=x'00' WHERE id=2");
     size_t n = stored_read("jobs.1.db", &file);
     assert_int_equal(stored_reload(2, &found, &err), -EBADMSG);
-    assert_non_null(strstr(err.text, "job 2"));
     assert_unchanged("jobs.1.db", file, n);
+    assert_int_equal(stored_query("PRAGMA user_version"), 1);
 }
 
 /* --- reading beside each other ------------------------------------------------------ */
