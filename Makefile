@@ -159,6 +159,7 @@ WRAP_CALLS := $(WRAP) socket connect bind listen accept4 getsockopt open openat 
 $(addprefix $(B)/tests/unit/,test_link_fails test_methods_fail test_spec_fails test_store_fails): LDFLAGS += $(WRAP_CALLS:%=-Wl,--wrap=%)
 $(B)/tests/unit/test_sqlite_contents: LDFLAGS += -Wl,--wrap=contents_hash
 $(B)/tests/unit/test_sqlite_memory: LDFLAGS += -Wl,--wrap=reallocarray -Wl,--wrap=calloc
+$(B)/tests/unit/test_sqlite_wal: LDFLAGS += -Wl,--wrap=fdatasync
 $(B)/tests/unit/test_adopted_memory: LDFLAGS += -Wl,--wrap=calloc
 $(B)/tests/unit/test_freezer: LDFLAGS += -Wl,--wrap=fstatfs -Wl,--wrap=fgetxattr -Wl,--wrap=write -Wl,--wrap=pread -Wl,--wrap=poll -Wl,--wrap=mono_usec
 $(B)/tests/unit/test_interned: LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=reallocarray -Wl,--wrap=strdup

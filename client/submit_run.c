@@ -41,7 +41,7 @@ struct submission {
     size_t nids, room, entries; /* entries: of the list */
     unsigned rejected;
     bool said_not_durable, out_of_memory;
-    bool tries; /* a job of the list may be tried again */
+    bool tries;             /* a job of the list may be tried again */
     struct job_files files; /* of --follow */
     struct retry_watch retries;
 };
@@ -121,8 +121,8 @@ static void say_refused(const struct submit_options *o, struct client *c,
 static int call_submit(struct client *c, json_t *spec, bool dry, struct client_reply *ret)
 {
     static const char method[] = "org.voltd.jobs.Submit";
-    json_t *params = json_pack("{s:O, s:o*}", "spec", spec, "dry_run",
-                               dry ? json_true() : NULL);
+    json_t *params =
+        json_pack("{s:O, s:o*}", "spec", spec, "dry_run", dry ? json_true() : NULL);
     int fd = spec_build_input_file(spec);
     if (fd == -ENOENT)
         return client_call(c, method, params, ret);
@@ -274,8 +274,8 @@ static void durable(void *arg, bool yes)
     if (yes || s->said_not_durable || s->o->quiet || !term_is_tty(STDERR_FILENO))
         return;
     s->said_not_durable = true;
-    say("note: this voltd keeps its queue in memory; what is queued does not survive its "
-        "end");
+    say("note: this voltd does not wait for the disk (Sync=off); a power cut may take away "
+        "what was queued last");
 }
 
 static int connect_or_start(const struct submit_options *o, struct client_tried *tried,

@@ -118,7 +118,7 @@ static int apply_locked(struct control *c, struct config *fresh,
     /* Until then the old values are the ones in force. */
     fresh->workers = c->config.workers;
     fresh->max_blocking_threads = c->config.max_blocking_threads;
-    fresh->backend = c->config.backend;
+    fresh->sync = c->config.sync;
     r = life_reload(c->core, fresh, queues, nqueues);
     if (r < 0) {
         free(names);

@@ -527,7 +527,7 @@ static void announce(const struct daemon *d)
             "runs as root, and so do its jobs: only root is served; for others run "
             "voltd as an account of its own, as voltd.service does");
     if (!query_durable(d->core))
-        log_notice("jobs are kept in memory: a restart forgets those that wait");
+        log_notice("Sync=off: a power cut may take away what was acknowledged last");
     uint64_t waiting = counts.recovered_queued + counts.recovered_unstarted;
     if (waiting || counts.recovered_running || counts.recovered_ended ||
         counts.recovered_lost)

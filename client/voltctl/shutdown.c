@@ -72,9 +72,8 @@ static void say_patience(struct stopping *s)
     if (!patience_is_over(&s->patience) || s->left == 0)
         return;
     progress_line_clear(&s->line);
-    bool any =
-        s->jobs &&
-        patience_name(s->jobs, json_object(), PATIENCE_ALL, names, sizeof(names));
+    bool any = s->jobs &&
+               patience_name(s->jobs, json_object(), PATIENCE_ALL, names, sizeof(names));
     say("waiting for the end of %" PRIu64 " job%s%s%s", s->left, s->left == 1 ? "" : "s",
         any ? ": " : "", any ? names : "");
 }
@@ -124,8 +123,9 @@ static void say_left(struct ctl *ctl)
     if (client_call(ctl->client, "org.voltd.control.Stats", NULL, &reply) == 0) {
         const json_t *jobs = json_object_get(reply.parameters, "jobs");
         const int64_t waits = job_view_int(jobs, "queued");
-        const int64_t runs = job_view_int(jobs, "running") + job_view_int(jobs, "starting");
-        if (waits > 0 && job_view_bool(reply.parameters, "durable"))
+        const int64_t runs =
+            job_view_int(jobs, "running") + job_view_int(jobs, "starting");
+        if (waits > 0)
             say("%" PRId64 " job%s until the next voltd starts, by %s; %" PRId64
                 " run%s on",
                 waits, waits == 1 ? " waits" : "s wait",
@@ -183,9 +183,8 @@ const struct verb verb_shutdown = {
     .operands = "",
     .summary = "End voltd; running jobs go on unless --cancel",
     .text =
-        "Without --cancel running jobs go on, and their exit status is recorded. Jobs\n"
-        "that wait are lost if voltd has no store (Backend=memory); otherwise it says how\n"
-        "many wait for the next voltd. With --wait it names\n"
+        "Without --cancel running jobs go on, and their exit status is recorded. It says\n"
+        "how many jobs wait for the next voltd. With --wait it names\n"
         "the jobs that it waits for, first after 5 s.\n"
         "\n"
         "Example:\n"

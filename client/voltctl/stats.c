@@ -222,7 +222,7 @@ static void print_stats(const json_t *p, bool watch)
     duration_format((uint64_t)job_view_int(p, "uptime_usec"), up, sizeof(up));
     term_print("voltd %s, pid %" PRId64 ", up %s, %s\n\n", job_view_string(p, "version"),
                job_view_int(p, "pid"), up,
-               job_view_bool(p, "durable") ? "durable" : "queue in memory");
+               job_view_bool(p, "durable") ? "durable" : "durable but for power cuts");
     print_workers(&l, p);
     if (l.tasks) {
         print_group(&l, "tasks", json_object_get(p, "totals"), scheduler,

@@ -33,12 +33,12 @@
 #define DAY (86400 * SEC)
 
 enum key_type {
-    KEY_COUNT,   /* a whole number */
-    KEY_SIZE,    /* bytes, with K, M, G */
-    KEY_BYTES,   /* KEY_SIZE or "infinity" */
-    KEY_SPAN,    /* a duration with units; a bare number is seconds */
-    KEY_LIMIT,   /* KEY_SPAN or "infinity" */
-    KEY_BACKEND, /* a word */
+    KEY_COUNT,  /* a whole number */
+    KEY_SIZE,   /* bytes, with K, M, G */
+    KEY_BYTES,  /* KEY_SIZE or "infinity" */
+    KEY_SPAN,   /* a duration with units; a bare number is seconds */
+    KEY_LIMIT,  /* KEY_SPAN or "infinity" */
+    KEY_SWITCH, /* on, off */
 };
 
 struct key {
@@ -65,8 +65,7 @@ static const struct key keys[] = {
      "a number from 1 to 4096", true},
     {"Daemon", "HeartbeatSec", KEY_SPAN, FIELD(heartbeat_usec), SEC, HEARTBEAT_MAX,
      15 * SEC, "a time from 1s to 40s", false},
-    {"Store", "Backend", KEY_BACKEND, FIELD(backend), 0, 1, CONFIG_BACKEND_SQLITE,
-     "sqlite or memory", true},
+    {"Store", "Sync", KEY_SWITCH, FIELD(sync), 0, 1, 1, "on or off", true},
     {"Store", "KeepEndedJobs", KEY_COUNT, FIELD(keep_ended_jobs), 0, 10000000, 2000,
      "a number from 0 to 10000000", false},
     {"Store", "KeepHistoryJobs", KEY_COUNT, FIELD(keep_history), 0, 100000000, 100000,
@@ -185,9 +184,7 @@ static bool parse_number(const char *text, bool is_size, uint64_t *ret)
     return *text == '\0';
 }
 
-static const char *const backends[] = {
-    [CONFIG_BACKEND_MEMORY] = "memory", [CONFIG_BACKEND_SQLITE] = "sqlite"};
-enum { BACKENDS = sizeof(backends) / sizeof(backends[0]) };
+static const char *const switches[] = {"off", "on"};
 
 static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
 {
@@ -210,10 +207,9 @@ static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
     case KEY_SPAN:
         ok = duration_parse(text, &v) == 0;
         break;
-    case KEY_BACKEND:
-        for (v = 0; v < BACKENDS && strcmp(text, backends[v]) != 0; v++)
-            ;
-        ok = v < BACKENDS;
+    case KEY_SWITCH:
+        v = strcmp(text, switches[1]) == 0;
+        ok = v || strcmp(text, switches[0]) == 0;
         break;
     }
     if (!ok || v < k->min || v > k->max)
@@ -249,8 +245,8 @@ int config_item(const struct config *cfg, size_t index, struct config_item *ret)
                                 .help = k->help,
                                 .needs_restart = k->needs_restart,
                                 .value = v};
-    if (k->type == KEY_BACKEND)
-        (void)snprintf(ret->text, sizeof(ret->text), "%s", backends[v]);
+    if (k->type == KEY_SWITCH)
+        (void)snprintf(ret->text, sizeof(ret->text), "%s", switches[v]);
     else if (v == CONFIG_INFINITY)
         (void)snprintf(ret->text, sizeof(ret->text), "infinity");
     else if (k->type == KEY_SIZE || k->type == KEY_BYTES)
@@ -593,6 +589,20 @@ static int unknown(struct load *l, const char *section, const char *name)
     return unknown_key(l, section, name);
 }
 
+/* A key of earlier versions. -ENOENT: it is none. */
+static int assign_old(struct load *l, const char *section, const char *name,
+                      const char *value)
+{
+    if (strcmp(section, "Store") != 0 || strcmp(name, "Backend") != 0)
+        return -ENOENT;
+    if (strcmp(value, "memory") != 0)
+        return 0;
+    return fail(l, -EINVAL,
+                "%s:%u: Backend=memory is no more: write Sync=off, which does not wait "
+                "for the disk either, and keeps jobs over a restart of voltd",
+                l->path, l->line);
+}
+
 /* inih's handler: 1 to go on, 0 on an error. */
 static int assign(void *user, const char *section, const char *name, const char *value)
 {
@@ -602,6 +612,8 @@ static int assign(void *user, const char *section, const char *name, const char 
     const struct key *k = find_key(section, name);
     if (!k) {
         int r = assign_in_section(l, section, name, value);
+        if (r == -ENOENT)
+            r = assign_old(l, section, name, value);
         if (r == -ENOENT)
             (void)unknown(l, section, name);
         return r == 0;

@@ -22,11 +22,6 @@
 #define CONFIG_INFINITY UINT64_MAX
 #define CONFIG_NAMES    QUEUE_NAMES_BYTES
 
-enum config_backend {
-    CONFIG_BACKEND_MEMORY = 0,
-    CONFIG_BACKEND_SQLITE,
-};
-
 /* Every field is a uint64_t, so that one table describes them all (config.c). */
 struct config {
     /* [Daemon] */
@@ -35,7 +30,7 @@ struct config {
     uint64_t heartbeat_usec; /* HeartbeatSec=: of silent streams, < 45 s of sd-varlink */
 
     /* [Store] */
-    uint64_t backend; /* Backend=: enum config_backend; needs a restart */
+    uint64_t sync; /* Sync=: commits wait for the disk, 0 or 1; needs a restart */
     uint64_t
         keep_ended_jobs;   /* KeepEndedJobs=: records of ended jobs kept for questions */
     uint64_t keep_history; /* KeepHistoryJobs=: ended jobs in the store */

@@ -170,9 +170,9 @@ void core_after_log(struct core *core, uint8_t *ticket)
     *ticket = 0;
 }
 
-void jobs_forget_output(struct core *core, const uint64_t *ids, size_t n)
+void jobs_forget_output(struct core *core, uint64_t id)
 {
-    output_forget_later(&core->outputs, core->parts.rt, ids, n);
+    output_forget_later(&core->outputs, core->parts.rt, id);
 }
 
 void job_free(struct job *job)

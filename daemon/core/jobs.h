@@ -145,8 +145,8 @@ struct job_spec *job_spec_of(const struct job *job);
 bool job_waits_bare(const struct job *job);
 void job_discard(struct job *job); /* its task was never spawned */
 void job_free(struct job *job);    /* its tasks are freed */
-/* Removes the output of jobs that no store forgets. Takes no lock. */
-void jobs_forget_output(struct core *core, const uint64_t *ids, size_t n);
+/* Removes the output of a job that the store does not know. Takes no lock. */
+void jobs_forget_output(struct core *core, uint64_t id);
 /* Returns the fact that nothing more comes of the job, which makes it history. A job
  * without leftovers that hold claims stores it with its end. Other jobs, and arrays,
  * store it when the last task is freed; if the store refuses, at the next start. */

@@ -47,8 +47,7 @@ bool core_is_settled(const struct core *core)
     if (!d->on || d->more || d->starved)
         return true;
     return !core->agenda.first && !condition_after_is_due(a) && !doom_first(a) &&
-           !core->each_due.first &&
-           (core->closed || admission_is_settled(a));
+           !core->each_due.first && (core->closed || admission_is_settled(a));
 }
 
 void core_unlock(struct core *core)
@@ -78,23 +77,15 @@ void core_begin(struct tx *tx, struct core *core)
     core_lock(core);
 }
 
-/* Frees some of the jobs that left the table. */
-static void free_some(struct tx *tx)
+/* Frees the jobs that left the table. */
+static void free_garbage(struct tx *tx)
 {
-    struct core *core = tx->core;
-    const bool prints = !store_durable(core->parts.store); /* else the store says when */
-    uint64_t printed[OUTPUT_FORGET_AT_ONCE];
-    size_t n = 0;
-
-    while (tx->garbage && n < OUTPUT_FORGET_AT_ONCE) {
+    while (tx->garbage) {
         struct job *job = tx->garbage;
 
         tx->garbage = job->next;
-        if (prints && jobs_is_process(job))
-            printed[n++] = job->id;
         job_free(job);
     }
-    jobs_forget_output(core, printed, n);
 }
 
 void tx_carry_out(struct tx *tx)
@@ -112,8 +103,7 @@ void tx_carry_out(struct tx *tx)
     for (size_t i = 0; i < tx->nspawn; i++)
         (void)volt_task_spawn(tx->spawn[i], NULL); /* dropped if the runtime ends */
     tx->nspawn = 0;
-    while (tx->garbage)
-        free_some(tx);
+    free_garbage(tx);
 }
 
 /* Work for after the unlock that belongs to no single job. */

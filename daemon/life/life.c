@@ -71,13 +71,15 @@ static void end_at_once(void)
 static int open_store(struct core *core, const struct life_options *o,
                       struct volt_error *err)
 {
-    struct store_sqlite_options s = {
-        .dir = o->state_dir, .tell = tell, .failed = end_at_once};
+    struct store_sqlite_options s = {.dir = o->state_dir,
+                                     .no_sync = !o->config->sync,
+                                     .tell = tell,
+                                     .failed = end_at_once};
     struct keeper_link_info info;
 
-    if (o->config->backend == CONFIG_BACKEND_MEMORY) {
-        parts_to_set(core)->store = store_memory_new();
-        return parts_of(core)->store ? 0 : error_set(err, -ENOMEM, "out of memory");
+    if (o->store) {
+        parts_to_set(core)->store = o->store;
+        return 0;
     }
     memcpy(s.boot_id, run_boot_id(parts_of(core)->run), sizeof(s.boot_id));
     if (run_keeper_info(parts_of(core)->run, &info))
@@ -296,8 +298,8 @@ static int open_run(struct core *core, const struct life_options *o,
     return run_open(&r, &parts_of(core)->keys->secret, &parts_to_set(core)->run, err);
 }
 
-/* Names of keys are those of an earlier voltd: under a secret of the store, if that keeps
- * anything. k1 tells them from other hashes under the seed. */
+/* Names of keys are those of an earlier voltd: under a secret of the store. k1 tells them
+ * from other hashes under the seed. */
 static void keep_names(struct core *core)
 {
     const uint64_t seed = parts_of(core)->store->seed;

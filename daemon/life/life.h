@@ -12,8 +12,9 @@ struct queue_config;
 
 struct life_options {
     struct volt_runtime *rt;
-    const struct config *config;                      /* borrowed until the next reload */
+    const struct config *config;        /* borrowed until the next reload */
     const struct config_queues *queues; /* borrowed for the call; NULL: "default" alone */
+    struct store *store; /* taken when the directories are open; NULL: in state_dir */
     const char *runtime_dir, *state_dir, *record_dir; /* borrowed */
     const char *keeper_path;                          /* program; borrowed */
     uint64_t descriptors; /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */

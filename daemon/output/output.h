@@ -127,11 +127,9 @@ void output_end_finish(struct outputs *o, const struct job_key *key, struct outp
 /* Removes all files of an ended job or array. Blocks on the disk; an array, which may
  * take long, is removed on the blocking pool. */
 void output_forget(struct outputs *o, struct volt_runtime *rt, uint64_t id);
-/* Does the same for several jobs, all on the blocking pool. Files that are left when
- * memory is short are removed by outputs_tidy(). Any thread. */
-#define OUTPUT_FORGET_AT_ONCE 64
-void output_forget_later(struct outputs *o, struct volt_runtime *rt, const uint64_t *ids,
-                         size_t n);
+/* Does the same, all on the blocking pool. Files that are left when memory is short are
+ * removed by outputs_tidy(). Any thread. */
+void output_forget_later(struct outputs *o, struct volt_runtime *rt, uint64_t id);
 /* Removes the files of all jobs that `known` does not know, and empty folders, after an
  * earlier voltd died. Blocks. */
 void outputs_tidy(struct outputs *o, bool (*known)(void *arg, uint64_t id), void *arg);

@@ -98,45 +98,34 @@ void output_forget(struct outputs *o, struct volt_runtime *rt, uint64_t id)
         (void)unlinkat(o->dir_fd, p.group, AT_REMOVEDIR);
 }
 
-/* --- several, later --------------------------------------------------------------- */
+/* --- later ------------------------------------------------------------------------ */
 
 struct forgetting {
     struct outputs *o;
     struct volt_runtime *rt;
-    size_t n;
-    uint64_t ids[OUTPUT_FORGET_AT_ONCE];
+    uint64_t id;
 };
 
 static enum volt_poll forgetting_poll(struct volt_cx *cx, void *state)
 {
-    struct forgetting *f = state;
+    const struct forgetting *f = state;
 
     (void)cx;
-    for (size_t i = 0; i < f->n; i++)
-        output_forget(f->o, f->rt, f->ids[i]);
+    output_forget(f->o, f->rt, f->id);
     return VOLT_READY;
 }
 
 static const struct volt_task_type forgetting_type = {
     "output oblivion", sizeof(struct forgetting), forgetting_poll, NULL, NULL};
 
-void output_forget_later(struct outputs *o, struct volt_runtime *rt, const uint64_t *ids,
-                         size_t n)
+void output_forget_later(struct outputs *o, struct volt_runtime *rt, uint64_t id)
 {
-    while (n > 0) {
-        size_t some = n < OUTPUT_FORGET_AT_ONCE ? n : OUTPUT_FORGET_AT_ONCE;
-        struct forgetting *f = volt_task_new(rt, &forgetting_type);
+    struct forgetting *f = volt_task_new(rt, &forgetting_type);
 
-        if (!f)
-            return;
-        f->o = o;
-        f->rt = rt;
-        f->n = some;
-        memcpy(f->ids, ids, some * sizeof(*ids));
-        (void)volt_task_spawn_blocking(f, NULL);
-        ids += some;
-        n -= some;
-    }
+    if (!f)
+        return;
+    *f = (struct forgetting){.o = o, .rt = rt, .id = id};
+    (void)volt_task_spawn_blocking(f, NULL);
 }
 
 /* --- files of unknown jobs -------------------------------------------------------- */

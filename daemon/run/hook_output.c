@@ -72,17 +72,12 @@ static void exited(struct volt_cx *cx, struct work *w)
     const struct job_spec *spec = w->job->spec;
     struct attempt *a = w->attempt;
     struct job_key key = attempt_key(w);
-    struct store_health health;
     uint64_t fold = 0;
 
     if (!a || spec->output != JOB_OUTPUT_FILE)
         return;
-    if (store_keeps_output(parts_of(core)->store)) {
+    if (store_refusal(parts_of(core)->store) == 0)
         fold = vat_u64_load(&parts_of(core)->outputs->fold, VAT_RLX);
-        store_health(parts_of(core)->store, &health);
-        if (health.full || health.failing)
-            fold = 0;
-    }
     a->printed.began =
         a->record.verdict == RECORD_DONE || a->record.verdict == RECORD_SHIM_KILLED;
     output_end_look(cx, parts_of(core)->outputs, &key, spec->output_split, fold,

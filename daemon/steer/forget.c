@@ -94,8 +94,6 @@ static int forget_slice(struct steer_forget *f)
     core_did(core, p->n, 0, n);
     int r = store_forget(parts_of(core)->store, gone, n, &p->commit);
     dispatch_finish(&tx);
-    if (!store_durable(parts_of(core)->store)) /* a store in memory reports no removals */
-        jobs_forget_output(core, gone, n);
     f->ret_count += n;
     f->facts = n;
     return r;

@@ -3,7 +3,6 @@
 #ifndef VOLTD_STORE_BLOBS_H
 #define VOLTD_STORE_BLOBS_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include "daemon/job/key.h"
@@ -22,19 +21,13 @@ struct store_blob_ops {
                   size_t *ret_n); /* store_output() */
 };
 
-/* Whether STORE_OUTPUT is stored; otherwise output has to stay in its file. */
-static inline bool store_keeps_output(const struct store *s)
-{
-    return s->blobs != NULL;
-}
-
 /* What a job has printed: *ret is new, to be freed with free(). 0; -ENODATA: nothing, or
  * not stored; -EBADMSG: damaged; -ENOMEM; another errno of reading. Blocks on the disk;
  * any thread, no lock held. */
 static inline int store_output(struct store *s, const struct job_key *key,
                                unsigned stream, void **ret, size_t *ret_n)
 {
-    return s->blobs ? s->blobs->output(s, key, stream, ret, ret_n) : -ENODATA;
+    return s->blobs->output(s, key, stream, ret, ret_n);
 }
 
 #endif

@@ -68,7 +68,6 @@ struct store_health {
 };
 
 struct store_log_ops {
-    bool durable;
     int (*append)(struct store *s, const struct store_fact *facts, size_t n,
                   struct store_commit *commit);
     struct store_draft *(*draft)(struct store *s);
@@ -159,10 +158,10 @@ static inline void store_numbers(struct store *s, uint64_t *ret_first, uint64_t 
     s->log->numbers(s, ret_first, ret_last);
 }
 
-/* Whether a committed fact survives the process; submitters are told. Never changes. */
+/* Whether a committed fact survives a power cut; submitters are told. Never changes. */
 static inline bool store_durable(const struct store *s)
 {
-    return s->log->durable;
+    return s->durable;
 }
 
 /* Any thread; `core.lock` may be held. */

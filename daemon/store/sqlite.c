@@ -11,6 +11,7 @@
 #include "daemon/store/reserve.h"
 #include "daemon/store/sqlite_scan.h"
 #include "daemon/store/sqlite_store.h"
+#include "daemon/store/sqlite_wal.h"
 
 /* --- errors --------------------------------------------------------------------- */
 
@@ -134,6 +135,17 @@ static void tell_witness(struct sqlite_store *s, const struct volt_error *err)
         s->tell(text);
 }
 
+/* What the witness is about to say is on disk, as nobody has waited for it. */
+static int sync_journal(struct sqlite_store *s, struct volt_error *err)
+{
+    char path[PATH_MAX];
+    int r = db_path(s->dir, s->number, "", path);
+
+    if (r == 0)
+        r = wal_sync(path);
+    return r < 0 ? error_set(err, r, "%.180s-wal: %s", path, file_text(r)) : 0;
+}
+
 /* Its failure is told once, until it can be written again. */
 static int write_witness(struct sqlite_store *s, bool lasting)
 {
@@ -144,7 +156,9 @@ static int write_witness(struct sqlite_store *s, bool lasting)
     const struct witness self = s->self;
     s->witnessed = true;
     pthread_mutex_unlock(&s->self_lock);
-    int r = witness_write(s->dir, &self, lasting, &err);
+    int r = s->store.durable ? 0 : sync_journal(s, &err);
+    if (r == 0)
+        r = witness_write(s->dir, &self, lasting, &err);
     pthread_mutex_lock(&s->self_lock);
     const bool news = r < 0 && !s->told_witness;
     s->told_witness = r < 0;
@@ -302,6 +316,9 @@ static int open_store(struct sqlite_store *s, const struct store_sqlite_options 
 
     if (r == 0)
         r = read_meta(s, err);
+    if (r == 0 && o->no_sync) /* only checkpoints wait for the disk, so it stays sound */
+        r = db_errno(&s->db, sqlite3_exec(s->db.handle, "PRAGMA synchronous=NORMAL", NULL,
+                                          NULL, NULL));
     if (r == 0) /* until it is proved; a refused start leaves it as it is */
         (void)sqlite3_db_config(s->db.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     return r < 0 ? r : begin(s, o, err);
@@ -362,6 +379,7 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
         return r;
     s->tell = o->tell;
     s->failed = o->failed;
+    s->store.durable = !o->no_sync;
     r = open_store(s, o, err);
     if (r == -ENOSPC) { /* filled by others since: opening it takes some pages too */
         db_close(&s->db);

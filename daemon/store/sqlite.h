@@ -34,7 +34,8 @@
  * journal that was damaged before it was copied into the file ends for SQLite where it is
  * damaged: what came later is forgotten.
  *
- * One connection on one thread writes and checkpoints; WAL, synchronous=FULL. Its
+ * One connection on one thread writes and checkpoints; WAL, synchronous=FULL, or NORMAL
+ * (no_sync): then only checkpoints and witnesses wait for the disk. Its
  * transactions are the groups of commit_log.h. No auto-checkpoint: the writer does it
  * when it has answered.
  *
@@ -57,6 +58,7 @@ struct store_sqlite_options {
     const char *dir; /* the state directory; borrowed for the call */
     uint8_t boot_id[STORE_ID_SIZE];
     uint8_t generation[STORE_ID_SIZE]; /* of the record directory */
+    bool no_sync; /* a power cut may take the latest commits away, in order */
     /* Called by the writer's thread when its state changes; a line for people. */
     void (*tell)(const char *text);
     /* Called by the same thread after that, when a file cannot be written for another

@@ -120,7 +120,6 @@ static void log_health(struct store *s, struct store_health *ret)
 }
 
 const struct store_log_ops sqlite_log = {
-    .durable = true,
     .append = log_append,
     .draft = log_draft,
     .draft_add = log_draft_add,

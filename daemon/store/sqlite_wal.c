@@ -58,6 +58,17 @@ int wal_extend(const char *path, uint64_t bytes)
     return r;
 }
 
+int wal_sync(const char *path)
+{
+    int fd = open_journal(path, O_RDWR), r;
+
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    r = fdatasync(fd) < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
 uint64_t wal_bytes(uint64_t frames)
 {
     return HEADER + frames * (FRAME + PAGE);

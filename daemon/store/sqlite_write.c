@@ -292,8 +292,8 @@ static void write_ahead(struct sqlite_store *s)
     char path[PATH_MAX];
     int room = s->wal_pages * 2;
 
-    if (s->full || s->wal_pages == 0 || s->wal_pages + AHEAD_LOW <= s->wal_room ||
-        s->wal_room >= AHEAD_MOST)
+    if (!s->store.durable || s->full || s->wal_pages == 0 ||
+        s->wal_pages + AHEAD_LOW <= s->wal_room || s->wal_room >= AHEAD_MOST)
         return;
     room = room < AHEAD_LEAST ? AHEAD_LEAST : room > AHEAD_MOST ? AHEAD_MOST : room;
     /* Without room it grows as it must; the next one is asked when this one is used

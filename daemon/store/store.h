@@ -9,7 +9,7 @@
  *   blobs.h        the output of jobs that was stored with their end
  *   retention.h    how long ended jobs stay, and forgetting on demand
  *
- * SQLite (sqlite.h) implements all four, memory all but blobs. */
+ * SQLite (sqlite.h) implements them, and a store of the tests that forgets. */
 #ifndef VOLTD_STORE_STORE_H
 #define VOLTD_STORE_STORE_H
 
@@ -41,8 +41,9 @@ struct store {
     const struct store_ops *ops;
     const struct store_log_ops *log;
     const struct store_reader_ops *reader;
-    const struct store_blob_ops *blobs; /* NULL: output is not stored */
+    const struct store_blob_ops *blobs;
     const struct store_retention_ops *retention;
+    bool durable; /* store_durable() */
     uint64_t
         seed; /* a secret that lasts as long as the store, for hashes that it keeps; 0:
                     * it keeps none */
@@ -65,9 +66,5 @@ static inline void store_free(struct store *s)
     if (s)
         s->ops->free(s);
 }
-
-/* A store that keeps nothing beyond the process: a restart knows no job. Returns new;
- * NULL: no memory. */
-struct store *store_memory_new(void);
 
 #endif

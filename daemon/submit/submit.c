@@ -331,7 +331,7 @@ static void take_slot_back(struct jobs_submit *s)
         return;
     p->granted = false;
     if (job->live->attempt && !p->committed) /* otherwise the next start has the job */
-        jobs_forget_output(core, &p->first_id, 1);
+        jobs_forget_output(core, p->first_id);
     attempt_free(job->live->attempt);
     job->live->attempt = NULL;
     core_begin(&tx, core);

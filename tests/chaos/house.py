@@ -61,12 +61,12 @@ class House(integration.Daemon):
 
     made = []   # by the test that runs
 
-    def __init__(self, store="sqlite", config="", bin=None, env=None, workers=2, slots=8):
+    def __init__(self, forgets=False, config="", bin=None, env=None, workers=2, slots=8):
         super().__init__(tempfile.mkdtemp(prefix="volt-chaos-"))
         self.bin, self.workers, self.slots = bin or BIN, workers, slots
-        self.store = store
+        self.forgets = forgets  # its store is lost with each voltd
         self.env.update(env or {})
-        self.config.write_text(f"[Store]\nBackend={store}\nKeepEndedJobs=10000000\n"
+        self.config.write_text(f"[Store]\nKeepEndedJobs=10000000\n"
                                f"[Queue]\nSlots={slots}\n" + config)
         self.ledger = self.dir / "ledger"
         self.ledger.touch()
@@ -90,6 +90,8 @@ class House(integration.Daemon):
 
     def launch(self):
         self.take_help_away()
+        if self.forgets:
+            self.lose_store()
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
                 [self.bin / "voltd", "--user", f"--runtime-dir={self.runtime}",
@@ -313,7 +315,7 @@ class House(integration.Daemon):
 
     def check_store(self):
         """What voltd finds in the store that it left."""
-        if self.store != "sqlite":
+        if self.forgets:
             return []
         done = subprocess.run([self.bin / "voltd", "--user", f"--runtime-dir={self.runtime}",
                                f"--state-dir={self.state}", f"--config={self.config}",

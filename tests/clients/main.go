@@ -482,7 +482,7 @@ func controlSocket(ctx context.Context, c, other *varlink.Connection) {
 		Files    []string          `json:"files"`
 	}
 	call(ctx, c, control+"Config", none{}, &config)
-	check("a setting", config.Settings["Store.Backend"] == "sqlite", config)
+	check("a setting", config.Settings["Store.Sync"] == "on", config)
 	var reloaded struct {
 		Needs []string `json:"needs_restart"`
 	}

@@ -278,6 +278,11 @@ class Daemon:
                 self.env[name] = self.env.get(name, "") + f":log_path={self.dir}/report"
         return self
 
+    def lose_store(self):
+        """What somebody does who removes all that voltd knows of jobs; their records stay."""
+        for path in [*self.state.glob("jobs.*"), *self.state.glob("witness*")]:
+            path.unlink()
+
     def take_help_away(self):
         """What VOLT_LATE says, unless the test says how much of it there is."""
         text = self.config.read_text()

@@ -30,17 +30,17 @@ MaxDepth=none
 Wrkers=3
 """)
     (tmp_path / "voltd.conf.d").mkdir()
-    (tmp_path / "voltd.conf.d/10.conf").write_text("[Store]\nBackend=tape\n")
+    (tmp_path / "voltd.conf.d/10.conf").write_text("[Store]\nSync=tape\n")
     (tmp_path / "voltd.conf.d/20.conf").write_text("[Store]\nBackend=memory\n")
     code, lines = check(conf)
     assert code == 1
     told = [line.split("voltd.conf", 1)[1] for line in lines]
     assert [t.split(": ")[0] for t in told] == [
-        ":1", ":3", ":4", ":6", ":8", ":10", ":11", ":12", ":15", ".d/10.conf:2", ""], lines
+        ":1", ":3", ":4", ":6", ":8", ":10", ":11", ":12", ":15", ".d/10.conf:2", ".d/20.conf:2", ""], lines
     for n, text in ((0, "it belongs in [Queue]"), (1, "did you mean Slots=?"), (2, "it must be a number"),
                     (3, "unknown section [Daemn]"), (4, "neither [Section]"), (5, "did you mean MaxMessage=?"),
                     (6, "does not belong in [Limits] but in [Daemon]"), (7, "neither [Section]"),
-                    (8, "did you mean Workers=?"), (9, "sqlite or memory"), (10, "10 mistakes")):
+                    (8, "did you mean Workers=?"), (9, "on or off"), (10, "write Sync=off"), (11, "11 mistakes")):
         assert text in told[n], (n, lines)
 
 

@@ -35,9 +35,8 @@ def output(daemon):
             if size(path := os.path.join(folder, name))]
 
 
-@pytest.mark.parametrize("backend", ["memory", "sqlite"])
-def test_all_that_has_ended(private, backend):
-    private.start(config=f"[Store]\nBackend={backend}\n[Queue]\nSlots=2\n")
+def test_all_that_has_ended(private):
+    private.start(config="[Queue]\nSlots=2\n")
     with private.connect() as v:
         done = [submit(v, **sh("head -c 100000 /dev/zero; exit 3", key="k")),
                 submit(v, kind="noop"),
@@ -58,8 +57,6 @@ def test_all_that_has_ended(private, backend):
         assert again["created"]
         v.ok(JOBS + "Cancel", {"filter": {}})
         wait(v, *live)
-    if backend == "memory":
-        return
     private.stop(signal.SIGKILL)
     sound(private)
     private.start()

@@ -643,15 +643,16 @@ def test_wait_over_a_restart(private):
     assert p.returncode == 9, err
 
 
-def test_wait_over_a_restart_of_a_store_in_memory(private):
+def test_wait_over_a_restart_without_the_store(private):
     """The job survives the daemon; whoever waits is told what can be known."""
-    private.start(config="[Store]\nBackend=memory\n")
+    private.start()
     go = private.dir / "go"
     os.mkfifo(go)
     p = private.popen("volt-submit", "--wait", "--", "sh", "-c", f"cat '{go}'; exit 9")
     ident = p.stdout.readline().strip()
     until(lambda: private.job(ident)["state"] == "running", "the job to run")
     private.stop(signal.SIGKILL)
+    private.lose_store()
     private.start()
     until(lambda: [j for j in private.ctl("list", "--orphans", "--json").json
                    if j["id"] == ident], "the orphan")

@@ -87,16 +87,14 @@ def test_offsets_at_the_end(shared):
         assert "0 to" in invalid(v.call(LOGS + "Read", {"id": ident, "offset": MAX}), "offset")
 
 
-@pytest.mark.parametrize("backend", ["memory", "sqlite"])
-def test_cursors_of_another_store(private, backend):
+def test_cursors_of_another_store(private):
     """Events of a store that is gone are gone: nobody is told those of another instead."""
-    private.start(config=f"[Store]\nBackend={backend}\n")
+    private.start()
     with private.connect() as v:
         v.send(JOBS + "Watch", {}, more=True)
         old = v.recv()["parameters"]["cursor"]
     private.stop()
-    for path in [*private.state.glob("jobs.*"), *private.state.glob("witness*")]:
-        path.unlink()
+    private.lose_store()
     private.start()
     with private.connect() as v:
         for _ in range(30):
@@ -128,10 +126,9 @@ def test_a_cursor_of_an_earlier_life(private):
         (i, e) for i in idents for e in ("submit", "starting", "started", "exited"))
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "memory"])
-def test_watchers_hear_of_it_when_it_happens(private, backend):
+def test_watchers_hear_of_it_when_it_happens(private):
     """Not when a heartbeat is due, which would be told as such."""
-    private.start(config=f"[Daemon]\nHeartbeatSec=40s\n[Store]\nBackend={backend}\n")
+    private.start(config="[Daemon]\nHeartbeatSec=40s\n")
     with private.connect() as v, private.connect() as another:
         v.send(JOBS + "Watch", {}, more=True)
         v.recv()
@@ -145,12 +142,13 @@ def test_watchers_hear_of_it_when_it_happens(private, backend):
 
 
 def test_a_running_orphan_can_be_ended(private):
-    private.start(config="[Store]\nBackend=memory\n")
+    private.start()
     up = private.dir / "up"
     ident = private.submit("--shell", f"trap 'exit 5' TERM; touch {up}; "
                            "while :; do sleep 0.05; done").out.strip()
     until(lambda: up.exists() and private.job(ident)["state"] == "running")
     private.stop(signal.SIGKILL)
+    private.lose_store()
     private.start()
     r = private.ctl("cancel", ident)
     assert r.code == 1 and "earlier voltd" in r.err and f"voltctl kill {ident}" in r.err, r

@@ -72,9 +72,8 @@ def check_all(v, ids, ended):
     assert {r["id"] for r in failed} >= {f"{ended}_{i}" for i in (5, 1000, 1001)}
 
 
-@pytest.mark.parametrize("backend", ["sqlite", "memory"])
-def test_what_get_tells_of_each(private, backend):
-    config = f"[Store]\nBackend={backend}\nKeepEndedJobs=1000\n[Queue]\nSlots=4\n"
+def test_what_get_tells_of_each(private):
+    config = "[Store]\nKeepEndedJobs=1000\n[Queue]\nSlots=4\n"
     private.start(config=config)
     with private.connect() as v:
         one = submit(v, shell="exit 3", name="some")
@@ -92,8 +91,6 @@ def test_what_get_tells_of_each(private, backend):
         ids = [one, noops, ended, runs]
         check_all(v, ids, ended)
         before = walk(v, 0, True, filter={"elements": True, "ids": ids[:3]}, with_spec=True)
-    if backend == "memory":
-        return
     private.stop()
     private.start(config=config.replace("1000", "1"))
     with private.connect() as v:  # the ended ones are in the store alone
@@ -131,7 +128,7 @@ def test_elements_that_come_and_go_meanwhile(private):
 
 
 def test_what_is_forgotten_has_no_elements(private):
-    private.start(config="[Store]\nBackend=memory\nKeepEndedJobs=1\n")
+    private.start(config="[Store]\nKeepEndedJobs=1\nKeepHistoryJobs=1\n")
     with private.connect() as v:
         ident = submit(v, kind="noop", array={"first": 1, "last": 3})
         wait(v, ident)

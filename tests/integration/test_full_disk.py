@@ -11,7 +11,7 @@ from jobs import JOBS, ended, get, sh, submit
 
 
 def config(slots=2):
-    return f"[Store]\nBackend=sqlite\n[Queue]\nSlots={slots}\n"
+    return f"[Queue]\nSlots={slots}\n"
 
 
 @pytest.fixture

@@ -333,18 +333,18 @@ def check_fifty(daemon, ident):
         assert record_end(found[f"{ident}_{i}.1"]) == (1, i)
 
 
-# A store in memory: the records alone outlive the daemon. With SQLite: test_adopted.py.
-MEMORY = "[Store]\nBackend=memory\n"
+# The store is lost: the records alone outlive the daemon. With the store: test_adopted.py.
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_running_jobs_outlive_the_daemon_with_exact_statuses(private, how):
-    private.start(config=MEMORY + "[Queue]\nSlots=50\n")
+    private.start(config="[Queue]\nSlots=50\n")
     with private.connect() as v:
         ident = start_fifty(private, v)
     code = private.stop(how)
     assert code == (0 if how == signal.SIGTERM else -9)
     check_fifty(private, ident)
+    private.lose_store()
 
     # The next one knows them as orphans, exactly; never runs them again; ids go on.
     private.start()
@@ -360,14 +360,15 @@ def test_running_jobs_outlive_the_daemon_with_exact_statuses(private, how):
 
 
 def test_all_orphans_are_listed_however_many_are_of_one_array(private):
-    private.start(config="[Queue]\nSlots=80\n" + MEMORY)
+    private.start(config="[Queue]\nSlots=80\n")
     hold = sh(f"until [ -e {private.dir}/go ]; do sleep 0.1; done")
     with private.connect() as v:
         ident = submit(v, {**hold, "array": {"first": 1, "last": 70}})
         submit(v, hold)
         until(lambda: len(records(private)) == 71)
     private.stop(signal.SIGKILL)
-    private.start(config=MEMORY)
+    private.lose_store()
+    private.start()
     with private.connect() as v:
         for newest in (False, True):
             listed, page = [], {"cursor": None}
@@ -382,11 +383,12 @@ def test_all_orphans_are_listed_however_many_are_of_one_array(private):
 
 
 def test_an_orphan_that_runs_is_followed_to_its_end(private):
-    private.start(config=MEMORY)
+    private.start()
     with private.connect() as v:
         ident = submit(v, sh(f"while ! [ -e {private.dir}/go ]; do sleep 0.05; done; exit 3"))
         until(lambda: get(v, ident)["state"] == "running")
     private.stop(signal.SIGKILL)
+    private.lose_store()
     private.start()
     with private.connect() as v:
         assert get(v, ident)["state"] == "running"
@@ -578,13 +580,12 @@ def sleep_and_cancel(private, n, ids):
         wait(v, ids[-1])  # its end is in the store, and so are all others
 
 
-@pytest.mark.parametrize("backend", ["memory", "sqlite"])
-def test_many_sleeps_again_and_again(private, backend):
+def test_many_sleeps_again_and_again(private):
     """Peaks do not grow, but for what is kept (KeepEndedJobs= small); then memory goes back. A round
     in which the store came late may have had more to keep for it: there are more rounds then, and
     what is lost in each would show in all."""
     n = 100000 if not SANITIZER else 5000
-    private.start(config=f"[Store]\nBackend={backend}\nKeepEndedJobs=100\n")
+    private.start(config="[Store]\nKeepEndedJobs=100\n")
     pid = private.process.pid
     live = stats(private)["totals"]["live"]
     peaks, ids = [], []
@@ -598,8 +599,8 @@ def test_many_sleeps_again_and_again(private, backend):
         until(lambda: stats(private)["totals"]["live"] <= live + 1)
         peaks.append(status_of(pid, "VmHWM"))
     assert stats(private)["jobs"]["results"]["cancelled"] == len(peaks) * n + n // 5
-    # KeepEndedJobs=, KeepHistoryJobs=
-    kept = 100 if backend == "memory" else min(len(ids), 100000)
+    # KeepHistoryJobs=
+    kept = min(len(ids), 100000)
     until(lambda: listed(private) == kept, "the others to be forgotten")
     with private.connect() as v:
         first = v.ok(JOBS + "Get", {"id": ids[0]})["job"]

@@ -471,18 +471,6 @@ def test_what_nobody_knows_goes_at_the_start(private):
           list(files(private)) == [f"0/{ident}.out"])
 
 
-def test_without_a_store_output_is_files(private):
-    private.start(config="[Store]\nBackend=memory\nKeepEndedJobs=3\n")
-    ids = [private.submit("--wait", "echo", str(i)).out.strip() for i in range(6)]
-    until(lambda: sorted(files(private)) == [f"0/{i}.out" for i in ids[3:]])
-    assert log(private, ids[-1]) == "5\n"
-    private.submit("--wait", "true")
-    until(lambda: len(files(private)) == 2)
-    private.stop()
-    private.start()
-    until(lambda: files(private) == {})
-
-
 # --- removed by somebody ---------------------------------------------------------------------
 
 

@@ -163,7 +163,7 @@ def test_fewer_and_more_slots_in_the_middle_of_a_stream(private):
 def test_a_more_urgent_job_gets_the_next_slot(private, array):
     """Whatever starts early waits in the line as the others do. Before the urgent one there is at
     most the one with the slot, if it was about to begin."""
-    private.start(config="[Queue]\nSlots=1\n[Store]\nBackend=memory\n")
+    private.start(config="[Queue]\nSlots=1\n[Store]\nSync=off\n")
     spec, n = {"argv": ["/bin/true"]}, 60
     with private.connect() as v:
         for _ in range(2 if SANITIZER else 6):

@@ -11,7 +11,7 @@ from conftest import BIN, LIMIT, until, written
 from jobs import JOBS, ended, get, listed, locked_by_nobody, records, sh, submit, submitted, wait
 
 
-SQLITE = "[Store]\nBackend=sqlite\n[Queue]\nSlots={slots}\n"
+SQLITE = "[Queue]\nSlots={slots}\n"
 
 
 def config(slots=2):
@@ -367,6 +367,22 @@ def test_a_store_that_cannot_be_written(private):
 
 def store_files(private):
     return sorted(p.name for p in private.state.glob("jobs.*"))
+
+
+def test_without_waiting_for_the_disk(private):
+    """What was submitted is not called durable, and a crash of voltd takes nothing of it."""
+    private.start(config="[Store]\nSync=off\n[Queue]\nSlots=1\n")
+    with private.connect() as v:
+        runs = v.ok(JOBS + "Submit", {"spec": sh("exec sleep 1000")})
+        assert runs["durable"] is False
+        waits = submit(v, sh("echo second"))
+    private.stop(signal.SIGKILL)
+    private.start()
+    with private.connect() as v:
+        assert get(v, runs["id"])["state"] == "running"
+        assert get(v, waits)["state"] == "queued"
+        v.ok(JOBS + "Cancel", {"ids": [runs["id"]]})
+        assert ended(v, waits)["result"] == "success"
 
 
 def test_a_store_that_somebody_removed(private):

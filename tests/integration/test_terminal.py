@@ -212,11 +212,12 @@ def test_what_could_not_be_started_is_named(shared):
 
 
 def test_orphans_are_hinted_at(private):
-    private.start(config="[Store]\nBackend=memory\n")
+    private.start()
     assert "earlier voltd" not in on_terminal(private, "voltctl", "list")
     private.submit("--shell", f"while ! [ -e {private.dir}/go ]; do sleep 0.05; done")
     until(lambda: private.job("1")["state"] == "running")
     private.stop(signal.SIGKILL)
+    private.lose_store()
     private.start()
     assert "voltctl list --orphans" in on_terminal(private, "voltctl", "list")
     assert "voltctl list --orphans" not in private.ctl("list").out

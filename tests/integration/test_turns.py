@@ -45,10 +45,10 @@ def daemon(private):
     check_turns(private)
 
 
-@pytest.fixture(params=["sqlite", "memory"])
+@pytest.fixture(params=["on", "off"])
 def of_both(private, request):
-    """With either store."""
-    private.start(config=f"[Store]\nBackend={request.param}\nKeepEndedJobs=1000\n")
+    """Whether commits wait for the disk or not."""
+    private.start(config=f"[Store]\nSync={request.param}\nKeepEndedJobs=1000\n")
     yield private
     check_turns(private)
 

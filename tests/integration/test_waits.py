@@ -66,7 +66,7 @@ def test_others_wake_nobody(house):
 
 def test_news_of_many_elements_are_told_at_once(private):
     """Each element has news; its waiter is woken once for all that were ready together."""
-    private.start(config=CONFIG + "[Store]\nBackend=memory\n", workers=1)
+    private.start(config=CONFIG + "[Store]\nSync=off\n", workers=1)
     with private.connect() as v:
         before = polled(private)
         array = str(int(submit(v, kind="noop")) + 1)

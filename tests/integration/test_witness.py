@@ -11,7 +11,7 @@ import pytest
 from conftest import BIN, LIMIT
 from jobs import ended, get, listed, sh, submit, wait
 
-SQLITE = "[Store]\nBackend=sqlite\n[Queue]\nSlots=1\n"
+SQLITE = "[Queue]\nSlots=1\n"
 
 
 def refused(private):
@@ -276,21 +276,6 @@ def test_the_line_to_run_is_said(private, mode):
                        cwd=private.dir)
     assert r.returncode == 0 and "accepted an empty store" in r.stdout, (line, r)
     private.start()
-
-
-def test_memory_has_no_witness(private):
-    private.start(config=SQLITE)
-    private.submit("--wait", "true")
-    private.stop()
-    before = seen(private)
-    for p in files(private):
-        p.unlink()
-    private.start(config="[Store]\nBackend=memory\n")
-    private.submit("--wait", "true")
-    private.stop()
-    assert seen(private) == before
-    private.config.write_text(SQLITE)
-    is_refused(private, "the store was removed")
 
 
 def test_the_options_exclude_each_other(private):

@@ -374,8 +374,7 @@ static void log_health(struct store *store, struct store_health *ret)
     *ret = (struct store_health){.full = state.full, .failing = state.failing};
 }
 
-static const struct store_log_ops log_ops = {.durable = true,
-                                             .append = log_append,
+static const struct store_log_ops log_ops = {.append = log_append,
                                              .draft = log_draft,
                                              .draft_add = log_draft_add,
                                              .draft_append = log_draft_append,

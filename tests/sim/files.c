@@ -352,10 +352,9 @@ void output_forget(struct outputs *o, struct volt_runtime *rt, uint64_t id)
     (void)o, (void)rt, (void)id;
 }
 
-void output_forget_later(struct outputs *o, struct volt_runtime *rt, const uint64_t *ids,
-                         size_t n)
+void output_forget_later(struct outputs *o, struct volt_runtime *rt, uint64_t id)
 {
-    (void)o, (void)rt, (void)ids, (void)n;
+    (void)o, (void)rt, (void)id;
 }
 
 void outputs_tidy(struct outputs *o, bool (*known)(void *arg, uint64_t id), void *arg)

@@ -273,10 +273,10 @@ void history_fault(enum sim_fault f, const struct job_key *key)
 static void fail_somehow(void)
 {
     static const enum sim_fault list[] = {
-        FAULT_VOLTD_DIES, FAULT_VOLTD_DIES, FAULT_VOLTD_DIES, FAULT_SHIM_DIES,
-        FAULT_SHIM_DIES,  FAULT_KEEPER_DIES, FAULT_REBOOT,
-        FAULT_DISK_FULL,  FAULT_DISK_FAILS,  FAULT_DISK_SLOW, FAULT_MEMORY,
-        FAULT_CONNECTION, FAULT_KEEPER_STOPS, FAULT_KEEPER_SHORT, FAULT_RECORD_GOES};
+        FAULT_VOLTD_DIES,   FAULT_VOLTD_DIES,   FAULT_VOLTD_DIES, FAULT_SHIM_DIES,
+        FAULT_SHIM_DIES,    FAULT_KEEPER_DIES,  FAULT_REBOOT,     FAULT_DISK_FULL,
+        FAULT_DISK_FAILS,   FAULT_DISK_SLOW,    FAULT_MEMORY,     FAULT_CONNECTION,
+        FAULT_KEEPER_STOPS, FAULT_KEEPER_SHORT, FAULT_RECORD_GOES};
     enum sim_fault f = list[sim_below(sizeof(list) / sizeof(list[0]))];
 
     if (sim_may(f))
@@ -389,8 +389,9 @@ static void check_records(void)
     unsigned n = history.memory ? 0 : keeper_records(&key);
 
     if (n)
-        sim_violation("all jobs have ended, and %u records are left, %llu_%lld.%u for one",
-                      n, (unsigned long long)key.id, (long long)key.index, key.attempt);
+        sim_violation(
+            "all jobs have ended, and %u records are left, %llu_%lld.%u for one", n,
+            (unsigned long long)key.id, (long long)key.index, key.attempt);
 }
 
 /* What is held or paused would wait for ever. */
@@ -451,7 +452,6 @@ static void come_to_the_end(void)
 static void choose_config(void)
 {
     config_defaults(&sim.config);
-    sim.config.backend = CONFIG_BACKEND_SQLITE;
     sim.config.slots = 1 + sim_below(4);
     if (sim_one_in(4))
         sim.config.start_ahead = sim_below(4);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <sys/stat.h>
 #include "tests/support/lone.h"
+#include "tests/support/memory_store.h"
 
 char managed_dir[SCRATCH_MAX];
 static char records[SCRATCH_MAX + 8];
@@ -32,13 +33,14 @@ struct config managed_config(void)
     struct config config;
 
     config_defaults(&config);
-    config.backend = CONFIG_BACKEND_MEMORY;
+    config.fold_output = 0; /* the store keeps none */
     return config;
 }
 
 struct core *managed_start(const struct config *config, struct volt_runtime *rt)
 {
     const struct life_options o = {.rt = rt,
+                                   .store = store_memory_new(),
                                    .config = config,
                                    .runtime_dir = managed_dir,
                                    .state_dir = managed_dir,

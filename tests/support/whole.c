@@ -19,6 +19,7 @@
 #include "daemon/lifecycle.h"
 #include "daemon/method/event_texts.h"
 #include "daemon/method/methods.h"
+#include "tests/support/memory_store.h"
 
 struct whole whole;
 
@@ -94,13 +95,19 @@ static void make_paths(void)
 void whole_defaults(struct config *config)
 {
     config_defaults(config);
-    config->backend = CONFIG_BACKEND_MEMORY;
+    config->fold_output = 0; /* the store keeps none */
     config->slots = 2;
 }
 
 int whole_start(const struct config *config)
 {
+    return whole_start_with(config, store_memory_new());
+}
+
+int whole_start_with(const struct config *config, struct store *store)
+{
     struct life_options o = {.config = &whole.config,
+                             .store = store,
                              .runtime_dir = whole.base,
                              .state_dir = whole.base,
                              .record_dir = whole.records,

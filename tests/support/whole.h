@@ -31,6 +31,8 @@ int whole_teardown(void **state);
 /* The same with another configuration. */
 void whole_defaults(struct config *config);
 int whole_start(const struct config *config);
+/* The same with this store; NULL: the one of a daemon, on disk. */
+int whole_start_with(const struct config *config, struct store *store);
 
 /* Another connection instead of the present one, if there is one. */
 void whole_connect(void);

@@ -72,7 +72,6 @@ static int setup(void **state)
     (void)snprintf(keeper, sizeof(keeper), "%s/voltd-keeper", bin ? bin : "build/bin");
     assert_int_equal(mkdir(records, 0700), 0);
     config_defaults(&config);
-    config.backend = CONFIG_BACKEND_SQLITE;
     return 0;
 }
 

@@ -28,6 +28,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/steering.h"
 #include "tests/support/submission.h"
+#include "tests/support/memory_store.h"
 
 static const struct asker me = {{.uid = 1234, .gid = 1234}, AUTH_MEMBER};
 static char base[SCRATCH_MAX], records[64], keeper[512];
@@ -85,7 +86,8 @@ static int setup(void **state)
     assert_true(record_fd >= 0);
     assert_int_equal(record_boot_id(boot), 0);
     config_defaults(&config);
-    config.backend = CONFIG_BACKEND_MEMORY;
+    config.fold_output = 0; /* the store keeps none */
+    o.store = store_memory_new();
     config.slots = 1;
     refused = 0;
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 2}, &rt), 0);

@@ -85,7 +85,7 @@ static void test_defaults_are_those_of_the_protocol(void **state)
     assert_int_equal(cfg.max_batch, 16 * 1024 * 1024);
     assert_int_equal(cfg.max_depth, 32);
     assert_int_equal(cfg.heartbeat_usec, 15000000);
-    assert_int_equal(cfg.backend, CONFIG_BACKEND_SQLITE);
+    assert_int_equal(cfg.sync, 1);
 }
 
 static void test_missing_files(void **state)
@@ -161,7 +161,8 @@ static void test_errors_name_line_key_and_what_is_allowed(void **state)
            "a time");
     refuse("[Limits]\nFrameTimeoutSec=soon\n", "FrameTimeoutSec=soon", "infinity");
     refuse("[Daemon]\nHeartbeatSec=infinity\n", "HeartbeatSec=infinity", "40s");
-    refuse("[Store]\nBackend=tape\n", ":2: Backend=tape", "memory");
+    refuse("[Store]\nSync=sometimes\n", ":2: Sync=sometimes", "on or off");
+    refuse("[Store]\nBackend=memory\n", ":2: Backend=memory", "Sync=off");
 }
 
 static void test_unknown_names_are_errors(void **state)
@@ -170,7 +171,8 @@ static void test_unknown_names_are_errors(void **state)
     refuse("[Daemon]\nWorker=3\n",
            "voltd.conf:2: unknown key Worker=", "did you mean Workers=?");
     refuse("[Daemon]\nSlot=3\n", "unknown key Slot= in [Daemon]", "Slots= of [Queue]?");
-    refuse("[Limits]\nmaxmessage=4K\n", "unknown key maxmessage=", "did you mean MaxMessage=?");
+    refuse("[Limits]\nmaxmessage=4K\n",
+           "unknown key maxmessage=", "did you mean MaxMessage=?");
     refuse("[Daemon]\nColour=red\n", "unknown key Colour=", "lists every key");
     refuse("[Demon]\nColour=red\n", ":2: unknown section [Demon]", "[Daemon]");
     refuse("[Daemon]\nMaxDepth=3\n", ":2: MaxDepth= does not belong in [Daemon]",
@@ -294,7 +296,8 @@ static void test_mistakes_in_queues(void **state)
     char text[4096] = "", *end = text;
 
     (void)state;
-    refuse("[Queue .night]\n", ":1: [Queue .night]: the name of a queue has", "32 letters");
+    refuse("[Queue .night]\n", ":1: [Queue .night]: the name of a queue has",
+           "32 letters");
     refuse("[Queue a b]\nMax=3\n", ":1: [Queue a b]", "begins with none");
     refuse("[Queue aaaaaaaaaabbbbbbbbbbccccccccccddd]\n", ":1: [Queue aaaaa", "1 to 32");
     refuse("[Queues]\nMax=3\n", ":2: unknown section [Queues]", "did you mean [Queue]?");
@@ -302,7 +305,8 @@ static void test_mistakes_in_queues(void **state)
            "Max= of [Queue night] is how many");
     refuse("[Queue night]\nSlices=3\n", ":2: unknown key Slices= in [Queue night]",
            "voltd.conf(5)");
-    refuse("[Queue night]\nWeight=0\n", ":2: Weight=0: it must be a number from 1 to 1000", "");
+    refuse("[Queue night]\nWeight=0\n",
+           ":2: Weight=0: it must be a number from 1 to 1000", "");
     refuse("[Queue night]\nWeight=1001\n", ":2: Weight=1001", "a number from 1 to 1000");
     refuse("[Queue]\nLend=perhaps\n", ":2: Lend=perhaps: it must be yes or no", "");
     refuse("[Queue]\nMaxTimeoutSec=366d\n", "MaxTimeoutSec=366d: it must be a time", "");

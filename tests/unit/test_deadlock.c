@@ -14,6 +14,7 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/dispatch/state.h"
 #include "daemon/lease/lending.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 
 enum { UID = 1000, JOBS = 50 };

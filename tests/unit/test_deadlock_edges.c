@@ -17,6 +17,7 @@
 #include "daemon/core/post.h"
 #include "daemon/dispatch/each_run.h"
 #include "daemon/job/spec_edit.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 
 enum { N = 3, CALLS = 4, WHOLE = JOB_NO_INDEX };

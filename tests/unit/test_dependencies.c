@@ -15,6 +15,7 @@
 #include "daemon/core/state.h"
 #include "daemon/dispatch/dependents.h"
 #include "daemon/dispatch/dooms.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 
 enum { QUEUED = 1, RUNNING, GOOD, BAD, OTHER_USER, UNKNOWN, LATER };

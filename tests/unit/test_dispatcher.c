@@ -16,6 +16,7 @@
 #include "daemon/core/cancel.h"
 #include "daemon/dispatch/dispatcher.h"
 #include "daemon/dispatch/state.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 
 #define JOBS   (2 * JOBS_SLICE + 10)
@@ -521,8 +522,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(an_early_start_waits_in_the_line, setup,
                                         teardown),
-        cmocka_unit_test_setup_teardown(what_others_may_have_got_is_asked_for_again, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(what_others_may_have_got_is_asked_for_again,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(an_array_has_as_many_at_once_as_it_may, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(as_many_start_early_as_the_configuration_says,

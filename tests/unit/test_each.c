@@ -16,6 +16,7 @@
 #include "daemon/core/post.h"
 #include "daemon/core/waiting.h"
 #include "daemon/dispatch/each_run.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/alloc_hook.h"
 #include "tests/support/bare_core.h"
 
@@ -261,10 +262,8 @@ static void the_rest_of_an_antecedent(void **state)
     assert_int_equal(each_rest(job), N - 1);
     assert_non_null(each_unmet(job, 70));
     assert_int_equal(first->elements->followers.n, 1);
-    const struct job_event exited = {.type = JOB_EV_EXITED,
-                                     .at_usec = 6,
-                                     .attempt = 1,
-                                     .result = JOB_RESULT_SUCCESS};
+    const struct job_event exited = {
+        .type = JOB_EV_EXITED, .at_usec = 6, .attempt = 1, .result = JOB_RESULT_SUCCESS};
     assert_int_equal(core_settle(&tx, first, 70, &exited), 0);
     look_at_all();
     assert_int_equal(result_of(job, 70), JOB_RESULT_DEPENDENCY);

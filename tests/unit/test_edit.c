@@ -17,6 +17,7 @@
 #include "daemon/dispatch/early_start.h"
 #include "daemon/dispatch/grant.h"
 #include "daemon/job/spec_edit.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 #include "tests/support/unwell.h"
 

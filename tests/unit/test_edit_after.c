@@ -19,6 +19,7 @@
 #include "daemon/dispatch/dependents.h"
 #include "daemon/dispatch/each_run.h"
 #include "daemon/job/spec_edit.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 
 enum { N = 3, FIRST = 1, OTHERS = 500, UNKNOWN = 900, MANY = 1000 };

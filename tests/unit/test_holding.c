@@ -16,6 +16,7 @@
 #include "daemon/dispatch/dooms.h"
 #include "daemon/dispatch/grant.h"
 #include "daemon/dispatch/holding.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 #include "tests/support/unwell.h"
 
@@ -230,9 +231,8 @@ static void holds_of_admins_do_not_count(void **state)
 /* That it has been tried changes nothing. */
 static void the_last_hold_is_one(void **state)
 {
-    const struct job_event failed = {.type = JOB_EV_EXITED,
-                                     .result = JOB_RESULT_EXIT,
-                                     .again = true};
+    const struct job_event failed = {
+        .type = JOB_EV_EXITED, .result = JOB_RESULT_EXIT, .again = true};
 
     (void)state;
     hold_so_often();

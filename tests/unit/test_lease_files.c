@@ -17,6 +17,7 @@
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/lease/lease_file.h"
 #include "daemon/lease/leasing.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 #include "tests/support/scratch.h"
 

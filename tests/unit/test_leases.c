@@ -13,6 +13,7 @@
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/dispatch/dispatcher.h"
 #include "daemon/dispatch/grant.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 
 enum { UID = 1000 };

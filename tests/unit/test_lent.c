@@ -9,6 +9,7 @@
 #include "daemon/dispatch/state.h"
 #include "daemon/job/array.h"
 #include "daemon/lease/lending.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 
 enum { UID = 1000, JOBS = 4 };

@@ -25,9 +25,8 @@ static int setup(void **state)
 
     (void)state;
     whole_defaults(&config);
-    config.backend = CONFIG_BACKEND_SQLITE;
     failing_vfs_put();
-    return whole_start(&config);
+    return whole_start_with(&config, NULL);
 }
 
 /* What runs would outlive the test. */

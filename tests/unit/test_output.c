@@ -16,6 +16,7 @@
 #include <volt/volt.h>
 
 #include "daemon/output/output.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/scratch.h"
 
 int __real_fcntl(int fd, int op, ...);

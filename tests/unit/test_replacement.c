@@ -10,6 +10,7 @@
 #include "daemon/admit/condition.h"
 #include "daemon/core/post.h"
 #include "daemon/core/state.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 
 static const struct job_owner owner = {.uid = 7};

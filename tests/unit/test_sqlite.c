@@ -209,7 +209,6 @@ static void output_is_kept_with_the_end(void **state)
     memset(large, 'o', sizeof(large) - 1);
     large[sizeof(large) - 1] = '\0';
     stored_fill(s); /* job 1 has ended and printed nothing */
-    assert_true(store_keeps_output(s));
     assert_string_equal(output_of(s, 1, 0), "-");
     assert_int_equal(stored_end_with(s, 2, 0, "out\n", "err\n"), 0);
     assert_int_equal(stored_starting(s, 3), 0);

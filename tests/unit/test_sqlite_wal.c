@@ -19,12 +19,30 @@
 #include <unistd.h>
 
 #include "daemon/store/sqlite_wal.h"
+#include "daemon/store/witness.h"
 #include "tests/support/failing_vfs.h"
 #include "tests/support/facts.h"
 #include "tests/support/stored.h"
 
 #define SECTOR 512
 #define BIG    40000 /* ten pages and more: longer than the transactions behind it */
+
+static unsigned syncs; /* of the journal, by others than SQLite */
+
+int __real_fdatasync(int fd);
+int __wrap_fdatasync(int fd);
+int __wrap_fdatasync(int fd)
+{
+    syncs++;
+    return __real_fdatasync(fd);
+}
+
+static int pass_over(void *arg, const struct store_loaded *loaded)
+{
+    (void)arg;
+    (void)loaded;
+    return 0;
+}
 
 struct image {
     uint8_t *bytes;
@@ -230,6 +248,36 @@ static void a_journal_without_room_stays_as_long_as_it_was(void **state)
     close(fd);
 }
 
+/* The next one is told only what is on disk by then; a crash of the process loses nothing. */
+static void a_store_that_does_not_wait_for_the_disk(void **state)
+{
+    const struct store_sqlite_options o = {
+        .dir = stored_dir, .boot_id = {1}, .generation = {7}, .no_sync = true};
+    struct volt_error err = {{0}};
+    struct witness seen;
+    struct found found;
+    struct store *s;
+
+    (void)state;
+    failing_vfs_put();
+    assert_int_equal(store_sqlite_open(&o, &s, &err), 0);
+    assert_int_equal(store_load(s, pass_over, NULL, &err), 0);
+    assert_false(store_durable(s));
+    failing_vfs_set(0, SQLITE_IOERR_FSYNC, 1);
+    stored_fill(s);
+    assert_int_equal(failing_vfs_failed(), 0);
+    syncs = 0;
+    assert_int_equal(store_witness(s, true), 0);
+    assert_int_equal(syncs, 1);
+    assert_int_equal(witness_read(stored_dir, &seen), 0);
+    assert_true(seen.facts > 3);
+    failing_vfs_set(0, 0, 0);
+    store_free(s);
+    failing_vfs_take();
+    assert_int_equal(stored_reload(1, &found, &err), 0);
+    assert_string_equal(found.text, stored_expected);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, stored_setup, stored_teardown)
 
 int main(void)
@@ -239,6 +287,7 @@ int main(void)
         T(a_power_cut_behind_a_commit_that_failed),
         T(a_failed_sync_while_it_forgets),
         T(a_journal_without_room_stays_as_long_as_it_was),
+        T(a_store_that_does_not_wait_for_the_disk),
     };
     return cmocka_run_group_tests(tests, stored_start, stored_stop);
 }

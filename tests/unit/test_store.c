@@ -1,4 +1,4 @@
-/* The store's interface, on the memory backend: done at once, not durable, nothing
+/* The store's interface, on the store of tests: done at once, not durable, nothing
  * kept. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "daemon/store/retention.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/facts.h"
 #include "daemon/store/reader.h"
 

@@ -11,6 +11,7 @@
 #include "daemon/dispatch/state.h"
 #include "daemon/lease/lending.h"
 #include "daemon/query/why.h"
+#include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 
 enum { UID = 1000, JOBS = 8, CALLS = 60 };
@@ -99,10 +100,10 @@ static void wait_for(size_t c, uint64_t first, size_t n)
     for (size_t i = 0; i < n; i++)
         waits_for[c][i] = first + i;
     call[c] = (struct inner_wait){.uid = UID,
-                              .in_job = {.id = 1, .index = JOB_NO_INDEX},
-                              .job = key_of,
-                              .arg = waits_for[c],
-                              .n = n};
+                                  .in_job = {.id = 1, .index = JOB_NO_INDEX},
+                                  .job = key_of,
+                                  .arg = waits_for[c],
+                                  .n = n};
     assert_int_equal(lending_begin_wait(&core, &call[c], &lending[c], &err), 0);
 }
 
@@ -146,13 +147,17 @@ static void a_call_for_several(void **state)
     (void)state;
     job[2].status.state = JOB_DONE;
     wait_for(0, 2, 3);
-    SAYS("something inside it waits for the ends of 3 jobs, also of job 3, which is queued", lent);
+    SAYS(
+        "something inside it waits for the ends of 3 jobs, also of job 3, which is queued",
+        lent);
     assert_int_equal(why.looks, 4);
     job[2].status.state = JOB_RUNNING;
     lending_end_wait(&core, &call[0], &lending[0]);
     wait_for(0, 100, 9);
     waits_for[0][7] = 4;
-    SAYS("something inside it waits for the ends of 9 jobs, also of job 4, which is queued", lent);
+    SAYS(
+        "something inside it waits for the ends of 9 jobs, also of job 4, which is queued",
+        lent);
     waits_for[0][7] = 107;
     waits_for[0][8] = 4;
     SAYS("something inside it waits for the ends of 9 jobs", lent);

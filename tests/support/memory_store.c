@@ -1,6 +1,6 @@
-/* The memory backend: core's table is all there is, so a fact is kept as soon as
- * core has applied it, and there is nothing to load. Numbers of news begin with
- * the time, so that those of two daemons never meet. */
+/* A store that keeps nothing beyond the process: core's table is all there is, so a fact
+ * is kept as soon as core has applied it, and there is nothing to load. Numbers of news
+ * begin with the time, so that those of two daemons never meet. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,15 +9,18 @@
 #include "daemon/store/commit_log.h"
 #include "daemon/store/fact.h"
 #include "daemon/store/reader.h"
+#include "daemon/store/blobs.h"
 #include "daemon/store/retention.h"
+#include "tests/support/memory_store.h"
 
 struct memory_store {
     struct store store;
     store_news_fn *fn;
     void *arg;
     uint64_t first;
-    pthread_mutex_t lock; /* guards seq, and that news are told in its order */
+    pthread_mutex_t lock; /* guards those below, and that news are told in order of seq */
     uint64_t seq;
+    struct store_retention retention;
 };
 
 static struct memory_store *of(struct store *s)
@@ -185,7 +188,6 @@ static void memory_health(struct store *s, struct store_health *ret)
 }
 
 static const struct store_log_ops memory_log = {
-    .durable = false,
     .append = memory_append,
     .draft = memory_draft,
     .draft_add = memory_draft_add,
@@ -251,20 +253,34 @@ static const struct store_reader_ops memory_reader = {
     .most = memory_most,
 };
 
+/* --- blobs: none ---------------------------------------------------------------- */
+
+static int memory_output(struct store *s, const struct job_key *job, unsigned stream,
+                         void **ret, size_t *ret_n)
+{
+    (void)s, (void)job, (void)stream, (void)ret, (void)ret_n;
+    return -ENODATA;
+}
+
+static const struct store_blob_ops memory_blobs = {.output = memory_output};
+
 /* --- retention: nothing is retained ------------------------------------------------- */
 
 static void memory_retain(struct store *s, const struct store_retention *retention)
 {
-    (void)s;
-    (void)retention;
+    pthread_mutex_lock(&of(s)->lock);
+    of(s)->retention = *retention;
+    pthread_mutex_unlock(&of(s)->lock);
 }
 
 static int memory_forget(struct store *s, const uint64_t *ids, size_t n,
                          struct store_commit *commit)
 {
-    (void)s;
-    (void)ids;
-    (void)n;
+    pthread_mutex_lock(&of(s)->lock);
+    const struct store_retention keep = of(s)->retention;
+    pthread_mutex_unlock(&of(s)->lock);
+    for (size_t i = 0; keep.gone && i < n; i++)
+        keep.gone(keep.gone_arg, ids[i]);
     (void)commit; /* its status is 0 */
     return 0;
 }
@@ -306,6 +322,7 @@ struct store *store_memory_new(void)
     s->store = (struct store){.ops = &memory_ops,
                               .log = &memory_log,
                               .reader = &memory_reader,
+                              .blobs = &memory_blobs,
                               .retention = &memory_retention};
     s->first = s->seq = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
     pthread_mutex_init(&s->lock, NULL);
