@@ -161,6 +161,74 @@ static void old_keys_of_an_owner_expire(void **state)
         strstr(found_again(&found), "1:key:1 3:key:3 5:key:5 6:key:6 7:key:7 8:key:8 "));
 }
 
+/* As a voltd before rows of keys left it. */
+static void make_format_27(void)
+{
+    struct pack sums = {0};
+    struct row_sums want;
+    struct db db;
+    char path[PATH_MAX];
+
+    stored_path("jobs.1.db", path);
+    assert_int_equal(db_open(&db, path, DB_WRITE, NULL), 0);
+    assert_int_equal(db_meta_get(&db, "sums", &sums), 0);
+    assert_true(row_sums_unpack(&want, sums.bytes, sums.n));
+    want.key = (struct row_sum){0};
+    pack_clear(&sums);
+    row_sums_pack(&want, &sums);
+    assert_int_equal(db_meta_put(&db, "sums", &sums), SQLITE_OK);
+    db_close(&db);
+    pack_fini(&sums);
+    stored_query("DROP TABLE key");
+    stored_query("DROP INDEX ended_of");
+    stored_query("ALTER TABLE ended DROP COLUMN uid");
+    stored_query("PRAGMA user_version=27");
+}
+
+static int count_lacking(void *arg, const struct store_loaded *loaded)
+{
+    if (loaded->type == STORE_LOADED_JOB && loaded->job.ended)
+        *(unsigned *)arg += loaded->job.lacks_key_row;
+    return 0;
+}
+
+static unsigned lacking(void)
+{
+    struct volt_error err = {{0}};
+    struct store *s;
+    unsigned n = 0;
+
+    assert_int_equal(stored_open(1, &s, &err), 0);
+    assert_int_equal(store_load(s, count_lacking, &n, &err), 0);
+    store_free(s);
+    return n;
+}
+
+/* The first start with rows of keys is told whose rows are to be made; and whose the ended
+ * jobs are, so that each owner loses only his own. */
+static void jobs_of_format_27_lack_their_rows_once(void **state)
+{
+    struct store *s = stored_fresh();
+    struct found found;
+
+    (void)state;
+    end_keyed(s, 1, 100);
+    stored_owner = 2;
+    end_keyed(s, 2, 200);
+    stored_owner = 1;
+    store_free(s);
+    make_format_27();
+    assert_int_equal(lacking(), 2);
+    assert_int_equal(lacking(), 0);
+    assert_int_equal(stored_query("SELECT uid FROM ended WHERE id=2"), 2);
+    s = stored_fresh();
+    const struct store_fact key = key_of(1, 100);
+    assert_int_equal(stored_keep(s, &key, 1), 0);
+    store_free(s);
+    assert_non_null(strstr(found_again(&found), "1:key:1 "));
+    assert_int_equal(store_sqlite_check(stored_dir, find_nothing, NULL), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, stored_setup, stored_teardown)
 
 int main(void)
@@ -169,6 +237,7 @@ int main(void)
         T(a_key_outlives_its_job),
         T(a_range_has_it_where_it_is_asked_for),
         T(old_keys_of_an_owner_expire),
+        T(jobs_of_format_27_lack_their_rows_once),
     };
     return cmocka_run_group_tests(tests, stored_start, stored_stop);
 }
