@@ -83,7 +83,7 @@ static int add_word(json_t *spec, const char *word, const struct manner *how,
         return add(spec, word, how);
     if (behind(word, KEY))
         return add_as(spec, "key", behind(word, KEY), how);
-    if (id_range_parse(word, &range) == 0 && !range.with_array)
+    if (id_range_parse(word, &range) == 0 && !range.with_array && range.first > 0)
         return add_range(spec, &range, how);
     (void)snprintf(
         err->text, sizeof(err->text),

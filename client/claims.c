@@ -108,7 +108,7 @@ static long long unit_usec(const char *text, size_t len)
 int claims_add_rate(json_t *spec, const char *text, struct volt_error *err)
 {
     static const char wrong[] = "expected is NAME=N/UNIT[,burst=B], such as api=30/min; "
-                                "UNIT is s, min, h or d";
+                                "UNIT is s, min, h or d, and N and B are at most 1000000000";
     const char *equals = strchr(text, '='), *at = equals ? equals + 1 : "";
     const long long n = number_at(&at);
     const size_t len = *at == '/' ? strcspn(at + 1, ",") : 0;

@@ -197,6 +197,13 @@ static bool is_named(const struct job_claim *c)
     return length > 0 && length <= JOB_CLAIM_BYTES;
 }
 
+bool job_claim_is_line(const char *name)
+{
+    while (*name && (unsigned char)*name >= ' ' && *name != 0x7f)
+        name++;
+    return !*name;
+}
+
 static int validate_claim(const struct job_claim *c, const char **field,
                           struct volt_error *err)
 {

@@ -31,7 +31,10 @@ static int check(struct call *call, const struct acquire_params *in)
     const bool permits = in->mode == JOB_CLAIM_PERMITS;
 
     if (in->name[0] == '/')
-        (void)call_invalid_parameter(call, "name", "must not begin with a slash");
+        (void)call_invalid_parameter(call, "name",
+                                     "must not begin with a slash: it is no file");
+    else if (!job_claim_is_line(in->name))
+        (void)call_invalid_parameter(call, "name", JOB_CLAIM_NO_LINE);
     else if (in->has_permits && !permits)
         (void)call_invalid_parameter(call, "permits", "goes with mode permits");
     else if (in->has_capacity && !permits)

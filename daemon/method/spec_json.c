@@ -309,6 +309,11 @@ int read_claims(json_t *value, void *member, struct field_error *err)
             field_prefix(err, place);
             return r;
         }
+        if (!job_claim_is_line(c->name)) {
+            (void)field_fail(err, "name", JOB_CLAIM_NO_LINE);
+            field_prefix(err, place);
+            return -EINVAL;
+        }
         if (c->mode >= JOB_CLAIM_PERMITS && !c->permits)
             c->permits = 1;
     }
@@ -343,7 +348,7 @@ static int read_edge(json_t *value, struct job_edge *edge, struct field_error *e
         return field_fail(err, "", "must be an object, such as {\"job\": \"17\"}");
     int r = fields_read(edge_fields, value, 0, edge, err);
     if (r == 0 && !!edge->job + !!edge->local + !!edge->key != 1)
-        return field_fail(err, "job", "or local, or key must be given, one of them");
+        return field_fail(err, "job", "must be given, or local, or key: one of them");
     return r;
 }
 

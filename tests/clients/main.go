@@ -509,9 +509,9 @@ func main() {
 		}
 		if failed == 0 {
 			calls, watching := sockets[0], sockets[1]
-			both := []string{"org.varlink.service", "org.voltd.jobs", "org.voltd.locks", "org.voltd.logs", "org.voltd.queues"}
-			introspect(ctx, calls, texts, both)
-			introspect(ctx, sockets[2], texts, append(both, "org.voltd.control"))
+			all := []string{"org.varlink.service", "org.voltd.control", "org.voltd.jobs", "org.voltd.locks", "org.voltd.logs", "org.voltd.queues"}
+			introspect(ctx, calls, texts, all)
+			introspect(ctx, sockets[2], texts, all)
 			provokeErrors(ctx, calls)
 			readOutput(ctx, calls, submitAndWatch(ctx, calls, watching))
 			many(ctx, calls)

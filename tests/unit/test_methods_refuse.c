@@ -158,6 +158,8 @@ static void locks_and_their_sizes(void **state)
     refuses_with(LOCKS("Reset"), "{'name':'none'}", "Refused", "no size was set of it");
     refuses_with(LOCKS("Resize"), "{'name':'/s','capacity':2}", "InvalidParameter",
                  "must not begin with a slash");
+    refuses_with(LOCKS("Acquire"), "{'name':'a\\nb'}", "InvalidParameter",
+                 "must not have control characters");
     refuses_with(LOCKS("Resize"), "{'name':'s','capacity':0}", "InvalidParameter",
                  "capacity");
     refuses_with(LOCKS("List"), "{'cursor':''}", "InvalidParameter", "cursor");

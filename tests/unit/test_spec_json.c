@@ -276,6 +276,10 @@ static void what_is_wrong(void **state)
     wrong("{\"argv\":[\"a\"],\"claims\":{}}", "claims", "list of 1 to 16");
     wrong("{\"argv\":[\"a\"],\"claims\":[1]}", "claims[0]", "object");
     wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"a\"},{}]}", "claims[1].name", "");
+    wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"a\"},{\"name\":\"b\\nc\"}]}",
+          "claims[1].name", "must not have control characters");
+    wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"\\u007f\"}]}", "claims[0].name",
+          "must not have control characters");
     wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"a\",\"mode\":\"x\"}]}",
           "claims[0].mode", "");
     wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"a\",\"permits\":0}]}",
