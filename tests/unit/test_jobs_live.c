@@ -12,9 +12,14 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "daemon/admit/admission.h"
+#include "daemon/admit/named.h"
+#include "daemon/admit/timed.h"
+#include "daemon/core/jobs.h"
 #include "daemon/core/table.h"
 #include "daemon/core/tx.h"
 #include "daemon/life/allowed.h"
+#include "daemon/query/standing.h"
 #include "tests/support/managed.h"
 #include "tests/support/recount.h"
 #include "tests/support/steering.h"
@@ -266,6 +271,60 @@ static void what_is_only_checked(void **state)
     assert_false(items[1].ret_existed);
     for (size_t i = 0; i < 2; i++)
         job_spec_unref(items[i].spec);
+}
+
+/* An array of two that waits for a job, its elements for those of another array, a date and
+ * a release, and claims a lock. */
+static struct job_spec *waiting_spec(uint64_t first, uint64_t array)
+{
+    struct job_spec *s = spec_of(JOB_KIND_SLEEP, 1000000);
+
+    s->is_array = s->hold = true;
+    s->array_last = 1;
+    s->at_usec = jobs_now_usec() + 3600000000;
+    s->start_by_usec = s->at_usec + 1000000;
+    s->claims = calloc(1, sizeof(*s->claims));
+    s->claims[s->nclaims++].name = strdup("l");
+    s->after = calloc(2, sizeof(*s->after));
+    s->after[s->nafter++] = (struct job_edge){.job = first, .when = JOB_AFTER_ANY};
+    s->after[s->nafter++] =
+        (struct job_edge){.job = array, .when = JOB_AFTER_ANY, .each = true};
+    return s;
+}
+
+/* It is told what it would wait for, behind others, and then waits for nothing. */
+static void where_it_would_stand(void **state)
+{
+    struct job_spec *held = spec_of(JOB_KIND_NOOP, 0), *array = spec_of(JOB_KIND_NOOP, 0);
+    struct standing at = {.is_forecast = false};
+    struct admission *a = parts_of(core)->admit;
+
+    (void)state;
+    held->hold = array->hold = array->is_array = true;
+    array->array_last = 1;
+    const uint64_t ids[] = {submit_one(held, NULL), submit_one(array, NULL)};
+    const uint64_t sleeps = submit_one(spec_of(JOB_KIND_SLEEP, 0), NULL);
+    struct jobs_submit_item item = {.spec = waiting_spec(ids[0], ids[1])};
+    struct driver *d = volt_task_new(rt, &driver_type);
+    wait_end(sleeps);
+    d->what = SUBMIT;
+    jobs_submit_init(&d->submit, core, &me.who, &item, 1, true);
+    d->submit.only_checks = true;
+    d->submit.standing = &at;
+    run(d);
+    free(item.ret_text);
+    job_spec_unref(item.spec);
+    assert_int_equal(at.why.n, 4);
+    assert_false(at.is_forecast);
+    core_lock(core);
+    assert_true(admission_is_idle(a));
+    assert_null(named_find(a, me.who.uid, "l"));
+    assert_int_equal(admission_tick_at(a).realtime, TIMED_NEVER);
+    core_unlock(core);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(cancel_now(core, &me, ids[i], -1), 0);
+        wait_end(ids[i]);
+    }
 }
 
 static void noop_from_submit_to_done(void **state)
@@ -761,6 +820,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(noop_from_submit_to_done),
         TEST(what_is_only_checked),
+        TEST(where_it_would_stand),
         TEST(sleep_cancelled_and_timed_out),
         TEST(refusals),
         TEST(limits_are_named),
