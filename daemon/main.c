@@ -27,6 +27,7 @@
 
 #include "daemon/again.h"
 #include "daemon/call/known_texts.h"
+#include "daemon/observe/malformed.h"
 #include "daemon/call/stdin_file.h"
 #include "daemon/call/turn.h"
 #include "daemon/check.h"
@@ -93,6 +94,7 @@ struct daemon {
     struct known_texts *environments, *limits;
     struct stdin_files *stdin_files;
     struct turn_counts turns;
+    struct malformed malformed;
     struct service service;
     struct server *server;
     uint64_t job_descriptors;
@@ -489,6 +491,7 @@ static int start_server(struct daemon *d, struct volt_error *err)
     d->stdin_files = stdin_files_new();
     if (!d->event_texts || !d->environments || !d->limits || !d->stdin_files)
         return failed("events", -ENOMEM, err);
+    malformed_init(&d->malformed);
     d->service = (struct service){.core = d->core,
                                   .rt = d->rt,
                                   .control = d->control,
@@ -497,6 +500,7 @@ static int start_server(struct daemon *d, struct volt_error *err)
                                   .limits = d->limits,
                                   .stdin_files = d->stdin_files,
                                   .turns = &d->turns,
+                                  .malformed = &d->malformed,
                                   .root_only = geteuid() == 0,
                                   .user_mode = d->options.user};
     d->server = server_new(&d->service, &d->config);

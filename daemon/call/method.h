@@ -25,6 +25,7 @@ struct job_env;
 struct job_input;
 struct stdin_files;
 struct turn_counts;
+struct malformed;
 
 enum method_flags {
     METHOD_MORE_REQUIRED = 1 << 0, /* without `more`: ExpectedMore */
@@ -64,6 +65,7 @@ struct service {
     struct known_texts *limits;       /* parsed resource limits (JSON); NULL: not kept */
     struct stdin_files *stdin_files;  /* NULL: descriptors are not accepted */
     struct turn_counts *turns;
+    struct malformed *malformed; /* NULL: not counted */
     bool root_only; /* voltd is root and runs jobs of other users as root */
     bool user_mode; /* voltd of one user, who counts as root there */
 };

@@ -3,6 +3,7 @@
 
 #include "daemon/config/control.h"
 #include "daemon/method/params.h"
+#include "daemon/observe/malformed.h"
 #include "daemon/call/turn.h"
 #include "wire/json.h"
 #include <unistd.h>
@@ -118,12 +119,14 @@ static json_t *jobs_to_json(struct core *core)
     return o;
 }
 
-static json_t *turns_to_json(const struct turn_counts *t, struct core *core)
+static json_t *turns_to_json(const struct service *service)
 {
+    const struct turn_counts *t = service->turns;
     const struct {
         const char *name;
         const vat_u64 *value;
     } counts[] = {
+        {"malformed", &service->malformed->count},
         {"divided", &t->divided},
         {"aside", &t->aside},
         {"largest_entries", &t->largest_entries},
@@ -136,7 +139,7 @@ static json_t *turns_to_json(const struct turn_counts *t, struct core *core)
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         wire_set(&o, counts[i].name,
                  json_integer((json_int_t)vat_u64_load(counts[i].value, VAT_RLX)));
-    query_counts(core, &n);
+    query_counts(service->core, &n);
     wire_set(&o, "held_entries", json_integer((json_int_t)n.held.entries));
     wire_set(&o, "held_bytes", json_integer((json_int_t)n.held.bytes));
     wire_set(&o, "held_facts", json_integer((json_int_t)n.held.facts));
@@ -156,7 +159,7 @@ static json_t *stats_to_json(const struct service *service)
         wire_add(&workers, worker_to_json(service->rt, i));
     wire_set(&o, "workers", workers);
     wire_set(&o, "totals", totals_to_json(&st));
-    wire_set(&o, "turns", turns_to_json(service->turns, service->core));
+    wire_set(&o, "turns", turns_to_json(service));
     wire_set(&o, "jobs", jobs_to_json(service->core));
     wire_set(&o, "uptime_usec",
              json_integer(

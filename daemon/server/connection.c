@@ -501,6 +501,7 @@ static void connection_drop(void *state)
 {
     struct connection *c = state;
 
+    session_note_rest(&c->session);
     session_fini(&c->session);
     volt_notified_fini(&c->changed);
     if (c->armed)

@@ -158,7 +158,9 @@ void dispatch(struct session *s, json_t *message)
     struct header h = {0};
 
     c->message = message;
-    if (!read_header(message, &h) || begin(c, &h) < 0)
+    if (!read_header(message, &h))
+        session_no_call(s, "it has no method, or members that Varlink does not know");
+    else if (begin(c, &h) < 0)
         s->closing = true;
     if (c->method)
         return;

@@ -2,6 +2,7 @@
 #include "daemon/server/session.h"
 
 #include "daemon/call/known_texts.h"
+#include "daemon/observe/malformed.h"
 #include "daemon/job/env.h"
 #include "wire/json.h"
 #include <errno.h>
@@ -135,6 +136,7 @@ struct parsing {
     struct wire_piece pieces[WIRE_PIECES];
     size_t budget;
     json_t *message;
+    struct volt_error why;
     int r;
 };
 
@@ -142,7 +144,7 @@ static void parse(void *arg)
 {
     struct parsing *p = arg;
 
-    p->r = wire_parse_pieces(p->pieces, p->budget, &p->message, NULL);
+    p->r = wire_parse_pieces(p->pieces, p->budget, &p->message, &p->why);
 }
 
 /* Parts of a message whose text is known: references. */
@@ -218,6 +220,25 @@ static bool is_too_long_for_a_turn(const struct scan *scan, size_t len)
     return message_cost(scan) > TURN_ENTRIES || len - left_out > TURN_BYTES;
 }
 
+static void note_malformed(const struct session *s, const char *why)
+{
+    const struct caller *by = &s->call.caller;
+
+    malformed_note(by->service->malformed, by->peer.who.uid, by->peer_pid, why);
+}
+
+void session_no_call(struct session *s, const char *why)
+{
+    s->closing = true;
+    note_malformed(s, why);
+}
+
+void session_note_rest(const struct session *s)
+{
+    if (frame_ends_line(&s->in) && !s->closing && !s->call.method)
+        note_malformed(s, "it ends with a line end, where a NUL byte has to be");
+}
+
 static int parse_message(struct volt_cx *cx, struct session *s, const char *text,
                          size_t len, const struct cuts *cuts, json_t **ret)
 {
@@ -233,6 +254,8 @@ static int parse_message(struct volt_cx *cx, struct session *s, const char *text
         parse(&p);
     }
     *ret = p.message;
+    if (p.r == -EINVAL)
+        session_no_call(s, p.why.text);
     return p.r;
 }
 

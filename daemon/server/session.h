@@ -60,10 +60,15 @@ void session_trim(struct session *s);
 void session_refuse_room(struct session *s);
 /* Notes that a descriptor arrived in stdin_file, with the bytes filled in last. */
 void session_got_stdin(struct session *s);
+/* Notes at the end of the connection a message that ended with a line end instead of NUL. */
+void session_note_rest(const struct session *s);
 /* Answers the calls that it can. */
 enum session_state session_step(struct volt_cx *cx, struct session *s);
 /* Drops the current call without a final answer, and closes. */
 void session_cut(struct session *s);
+
+/* Notes that the current message is no call, and closes. */
+void session_no_call(struct session *s, const char *why);
 
 /* --- for dispatch.c ----------------------------------------------------------------- */
 /* Parses the header, looks the method up and sets s->call.method. On failure the call was

@@ -34,6 +34,14 @@ enum scan_result frame_next(struct frame_reader *r, char **ret_message, size_t *
 /* Gives the message of the last END back. */
 void frame_done(struct frame_reader *r);
 
+/* The last byte that has come is a line end. */
+static inline bool frame_ends_line(const struct frame_reader *r)
+{
+    const size_t n = wire_buf_len(&r->in);
+
+    return n > 0 && wire_buf_at(&r->in)[n - 1] == '\n';
+}
+
 /* Bytes received and not yet given back. After a MORE: of an unfinished message. */
 static inline size_t frame_pending(const struct frame_reader *r)
 {

@@ -77,6 +77,26 @@ def test_what_is_no_call_closes(shared, message):
     is_fine(shared)
 
 
+@pytest.mark.parametrize("message, why", [
+    (b'{"method":\0', "near end of file"),
+    (b'{"method":"a.B","parameters":{"a":"\\ud800"}}\0', "invalid Unicode"),
+    (b'{"method":"org.varlink.service.GetInfo","parameters":[]}\0', "it has no method, or members"),
+    (b'{"method":"org.varlink.service.GetInfo"}\n', "it ends with a line end, where a NUL byte has to be"),
+])
+def test_what_is_no_call_is_said(private, message, why):
+    """Once, however often it comes; stats count all."""
+    private.start()
+    for _ in range(3):
+        with private.connect() as v:
+            v.send_raw(message)
+            v.sock.shutdown(socket.SHUT_WR)
+            assert ended(v)
+    with private.connect_control() as v:
+        assert v.ok(CONTROL + "Stats")["turns"]["malformed"] == 3
+    said = [line for line in private.log.read_text().splitlines() if "its message is no call" in line]
+    assert len(said) == 1 and why in said[0] and f"uid {os.getuid()} (pid {os.getpid()})" in said[0], said
+
+
 def test_extensions_with_a_dot_are_ignored(shared):
     with shared.connect() as v:
         v.ok(SERVICE + "GetInfo", **{"com.example.trace": {"deep": [1, 2]}})

@@ -62,6 +62,7 @@ static void start_server(void)
                                       .config = &whole.config};
     struct volt_error err = {{0}};
 
+    malformed_init(&whole.malformed);
     whole.service = (struct service){.core = whole.core,
                                      .rt = whole.rt,
                                      .control = control_new(&c),
@@ -70,6 +71,7 @@ static void start_server(void)
                                      .limits = known_texts_new(&known_json),
                                      .stdin_files = stdin_files_new(),
                                      .turns = &whole.turns,
+                                     .malformed = &whole.malformed,
                                      .user_mode = true};
     whole.server = server_new(&whole.service, &whole.config);
     assert_int_equal(control_start(whole.service.control, whole.server), 0);

@@ -9,6 +9,7 @@
 #include "daemon/config/config.h"
 #include "daemon/life/life.h"
 #include "daemon/server/server.h"
+#include "daemon/observe/malformed.h"
 #include "daemon/call/turn.h"
 #include "tests/support/scratch.h"
 
@@ -18,6 +19,7 @@ extern struct whole {
     struct volt_runtime *rt;
     struct core *core;
     struct turn_counts turns;
+    struct malformed malformed;
     struct service service;
     struct server *server;
     int client;
