@@ -259,6 +259,7 @@ struct common {
     const json_t *defaults;
     size_t bytes; /* as text */
     bool apart;   /* once in each message, not in each spec */
+    bool dry_run; /* checked, not taken */
 };
 
 /* One message's worth of entries from *next on, as parameters of SubmitBatch. Each is
@@ -284,9 +285,10 @@ static json_t *next_message(const struct batch *b, const struct common *common,
     if (!specs)
         return NULL;
     const bool whole = first == 0 && i == b->count;
-    return json_pack("{s:O*, s:o, s:o*}", "defaults",
+    return json_pack("{s:O*, s:o, s:o*, s:o*}", "defaults",
                      common->apart ? common->defaults : NULL, "specs", specs, "atomic",
-                     whole ? json_true() : NULL);
+                     whole ? json_true() : NULL, "dry_run",
+                     common->dry_run ? json_true() : NULL);
 }
 
 static void report(const struct batch *b, size_t first, const json_t *p,
@@ -419,17 +421,85 @@ static int submit_all(const struct batch *b, const struct common *common,
     return r == 0 && refused ? 1 : r;
 }
 
+/* The same; what they have in common goes into each spec where this voltd wants it so. */
+static int submit_common(const struct batch *b, struct common *common, struct client *c,
+                         const struct batch_sink *sink, struct client_reply *error)
+{
+    int r = submit_all(b, common, c, sink, error);
+    if (r != 1 || !common->apart || !refuses_defaults(error))
+        return r;
+    common->apart = false;
+    return submit_all(b, common, c, sink, error);
+}
+
+/* --- more than one message ---------------------------------------------------------- */
+
+struct checking {
+    const struct batch_sink *sink;
+    bool rejected;
+};
+
+static void check_accepted(void *arg, const char *id)
+{
+    (void)arg;
+    (void)id;
+}
+
+static void check_durable(void *arg, bool yes)
+{
+    (void)arg;
+    (void)yes;
+}
+
+static void check_rejected(void *arg, unsigned line, const char *parameter,
+                           const char *reason)
+{
+    struct checking *ch = arg;
+    ch->rejected = true;
+    ch->sink->rejected(ch->sink->arg, line, parameter, reason);
+}
+
+static bool is_older(const struct client_reply *error)
+{
+    const char *name = json_string_value(json_object_get(error->parameters, "parameter"));
+    return client_error_is(error, "InvalidParameter") && name &&
+           strcmp(name, "dry_run") == 0;
+}
+
+/* Each entry before the first one is taken, as one message would be. *ret_good: all are
+ * jobs, as far as this voltd can tell. Otherwise as submit_all(). */
+static int check_all(const struct batch *b, struct common *common, struct client *c,
+                     const struct batch_sink *sink, struct client_reply *error,
+                     bool *ret_good)
+{
+    struct checking ch = {.sink = sink};
+    const struct batch_sink checks = {.accepted = check_accepted,
+                                      .rejected = check_rejected,
+                                      .durable = check_durable,
+                                      .arg = &ch};
+    common->dry_run = true;
+    int r = submit_common(b, common, c, &checks, error);
+    common->dry_run = false;
+    if (r == 1 && is_older(error)) {
+        client_reply_fini(error);
+        r = 0;
+    }
+    *ret_good = r == 0 && !ch.rejected;
+    return r;
+}
+
 int batch_submit(const struct batch *b, const json_t *defaults, struct client *c,
                  const struct batch_sink *sink, struct client_reply *error)
 {
     struct common common = {.defaults = defaults,
                             .bytes = json_dumpb(defaults, NULL, 0, JSON_COMPACT),
                             .apart = json_object_size(defaults) > 0};
-    if (b->named && b->len + b->count * common.bytes > MESSAGE_MOST)
+    const size_t bytes = b->len + b->count * common.bytes;
+    bool good = true;
+    int r = 0;
+    if (b->named && bytes > MESSAGE_MOST)
         return -EFBIG;
-    int r = submit_all(b, &common, c, sink, error);
-    if (r != 1 || !common.apart || !refuses_defaults(error))
-        return r;
-    common.apart = false;
-    return submit_all(b, &common, c, sink, error);
+    if (!b->named && (b->count > MESSAGE_SPECS || bytes > MESSAGE_BYTES))
+        r = check_all(b, &common, c, sink, error, &good);
+    return r == 0 && good ? submit_common(b, &common, c, sink, error) : r;
 }

@@ -27,7 +27,7 @@ struct batch {
     struct batch_params {
         json_t *specs; /* borrowed; see call_list_next() */
         json_t *defaults;
-        bool atomic;
+        bool atomic, dry_run;
     } in;
     json_t *defaults;               /* NULL: none */
     size_t defaults_bytes;          /* as text */
@@ -91,6 +91,7 @@ static int begin_batch(struct call *call, struct batch *b)
         FIELD(struct batch_params, specs, FIELD_ARRAY, .required = true),
         FIELD(struct batch_params, defaults, FIELD_OBJECT),
         FIELD(struct batch_params, atomic, FIELD_BOOL),
+        FIELD(struct batch_params, dry_run, FIELD_BOOL),
         {.name = NULL},
     };
     size_t n;
@@ -329,7 +330,7 @@ static void end_reading(struct call *call, struct batch *b)
     const bool refused = wire_buf_len(&b->rejected) > 0;
 
     b->leaf.ret_durable = query_durable(call_service(call)->core);
-    if (b->nitems == 0 || (b->in.atomic && refused))
+    if (b->nitems == 0 || b->in.dry_run || (b->in.atomic && refused))
         b->at = BATCH_ANSWER;
     else
         b->at = b->names.used ? BATCH_SORT : BATCH_SUBMIT;

@@ -334,3 +334,18 @@ def test_show_and_kill_by_filter(shared):
     r = shared.ctl("kill", "--name=struck")
     assert (r.code, r.err) == (0, "voltctl: no job matches\n"), r
     assert shared.ctl("kill").code == shared.ctl("show").code == 2
+
+
+# --- a list with a mistake -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong, why", [('{"argv": []}', "argv"), ('{"shell": "true", "timeout_usec": -1}', "timeout_usec")])
+def test_a_list_of_several_messages_is_checked_before_the_first(private, wrong, why):
+    private.start(config="[Queue]\nSlots=1\n")
+    good = '{"kind": "noop", "hold": true}\n'
+    r = private.submit("--no-env", "-f", "-", input=good * 5500 + wrong + "\n" + good)
+    assert r.code == 125 and r.out == "" and f"standard input: line 5501: {why}" in r.err, r
+    assert "no job was taken" in r.err
+    assert private.ctl("list", "--no-legend", "--all").lines == []
+    r = private.submit("--no-env", "-f", "-", input=good * 5500)
+    assert r.code == 0 and len(r.lines) == 5500, r
