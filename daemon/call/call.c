@@ -138,7 +138,7 @@ void call_learn_env(struct call *call, struct job_env *env)
 }
 
 enum volt_poll call_stdin_poll(struct volt_cx *cx, struct call *call,
-                               struct job_input **ret, const char **ret_reason)
+                               struct job_bytes **ret, const char **ret_reason)
 {
     if (call->has_stdin)
         return stdin_file_poll(cx, call->caller.stdin_file, ret, ret_reason);

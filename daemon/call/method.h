@@ -22,7 +22,7 @@ struct core;
 struct known_texts;
 struct event_texts;
 struct job_env;
-struct job_input;
+struct job_bytes;
 struct stdin_files;
 struct turn_counts;
 struct malformed;
@@ -117,7 +117,7 @@ void call_learn_env(struct call *call, struct job_env *env);
 /* Waits for the contents of the file whose descriptor came with the call (stdin_file.h).
  * READY: *ret is new, or NULL with *ret_reason (NULL there too: no memory). */
 enum volt_poll call_stdin_poll(struct volt_cx *cx, struct call *call,
-                               struct job_input **ret, const char **ret_reason);
+                               struct job_bytes **ret, const char **ret_reason);
 
 /* Lists: the parameter `specs` of SubmitBatch, which may have 200,000 entries, and a
  * parameter `ids` whose text is long. Entries are parsed one by one when they are taken,

@@ -86,7 +86,7 @@ struct reading {
     unsigned place;
     int fd; /* -1: closed */
     size_t max;
-    struct job_input *input; /* NULL: see reason */
+    struct job_bytes *input; /* NULL: see reason */
     char reason[160];        /* "": no memory */
 };
 
@@ -139,7 +139,7 @@ static bool is_readable(struct reading *r)
 /* Makes room for n + 1 bytes. False: no memory. */
 static bool grow(struct reading *r, size_t n)
 {
-    struct job_input *more = realloc(r->input, sizeof(*more) + n + 1);
+    struct job_bytes *more = realloc(r->input, sizeof(*more) + n + 1);
 
     if (!more)
         return false;
@@ -232,7 +232,7 @@ void stdin_file_read(struct stdin_file *x, struct volt_runtime *rt, int fd, size
 }
 
 enum volt_poll stdin_file_poll(struct volt_cx *cx, struct stdin_file *x,
-                               struct job_input **ret, const char **ret_reason)
+                               struct job_bytes **ret, const char **ret_reason)
 {
     *ret = NULL;
     *ret_reason = NULL;

@@ -18,7 +18,7 @@
 #define STDIN_FILES         64
 #define STDIN_FILES_OF_USER 8
 
-struct job_input;
+struct job_bytes;
 struct stdin_files; /* the places */
 
 struct stdin_files *stdin_files_new(void);    /* NULL: out of memory */
@@ -39,7 +39,7 @@ void stdin_file_read(struct stdin_file *x, struct volt_runtime *rt, int fd, size
 /* READY: *ret has the contents, new; or NULL with the reason (NULL: no memory), valid
  * until stdin_file_end(). */
 enum volt_poll stdin_file_poll(struct volt_cx *cx, struct stdin_file *x,
-                               struct job_input **ret, const char **ret_reason);
+                               struct job_bytes **ret, const char **ret_reason);
 /* Gives the place up. */
 void stdin_file_end(struct stdin_file *x);
 

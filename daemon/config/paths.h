@@ -5,6 +5,7 @@
  *                runtime (user)            a link to the runtime dir: wire/user_dirs.h
  *   record dir   exit records of jobs      /run/voltd-rec, or <state dir>/rec
  *   output dir   output files of jobs      <state dir>/output
+ *   scripts dir  scripts while they run    <state dir>/scripts: keeper/script_file.h
  *
  * Two daemons must share neither the sockets nor the state, so both directories are
  * locked: a file "lock" each, with a record lock (F_SETLK). The kernel drops it with the

@@ -35,7 +35,7 @@ void shares_fini(struct shares *s); /* no packed spec may be left */
 struct packed *packed_new(struct shares *s, const struct job_spec *spec);
 /* Returns a new spec in *ret. Returns 0 or -ENOMEM. */
 int packed_unpack(const struct packed *d, struct job_spec **ret);
-/* Does the same without environment, resource limits and input. *ret_n: bytes
+/* Does the same without environment, resource limits, input and script. *ret_n: bytes
  * unpacked. */
 int packed_peek(const struct packed *d, struct job_spec **ret, size_t *ret_n);
 void packed_free(struct packed *d); /* NULL allowed */

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "daemon/job/env.h"
 #include "daemon/job/retry.h"
+#include "daemon/job/script_line.h"
 #include "daemon/job/spec.h"
 
 struct job_spec *job_spec_new(void)
@@ -69,6 +70,7 @@ void job_spec_unref(struct job_spec *s)
     free(s->after);
     free(s->rlimits);
     free(s->input);
+    free(s->script);
     free(s->ranges);
 #define SPEC_TEXT(tag, member, ...) free(s->member);
 #define SPEC_CALLED(member, ...)    free(s->member);
@@ -111,6 +113,18 @@ static int validate_kind(const struct job_spec *s, const char **field,
     if (s->argv && s->argv[0][0] == '\0')
         return refuse(field, err, "argv", "the command is empty");
     return 0;
+}
+
+static int validate_script(const struct job_spec *s, const char **field,
+                           struct volt_error *err)
+{
+    struct script_line line;
+    const char *why = s->script ? script_line(s->script, &line) : NULL;
+
+    if (s->script && s->shell)
+        return refuse(field, err, "script",
+                      "not with shell: it is a command, and argv its arguments");
+    return why ? refuse(field, err, "script", "%s", why) : 0;
 }
 
 /* Returns whether the elements of an array would open the same file. */
@@ -304,7 +318,9 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
 
     if (r < 0)
         return r;
-    r = validate_paths(s, ret_field, err);
+    r = validate_script(s, ret_field, err);
+    if (r == 0)
+        r = validate_paths(s, ret_field, err);
     if (r == 0)
         r = validate_rlimits(s->rlimits, ret_field, err);
     if (r == 0)
@@ -420,13 +436,21 @@ static bool same_env_given(const struct job_spec *a, const struct job_spec *b)
     return same_strings(a->env_given, b->env_given);
 }
 
-static bool same_input(const struct job_spec *a, const struct job_spec *b)
+static bool same_bytes(const struct job_bytes *x, const struct job_bytes *y)
 {
-    const struct job_input *x = a->input, *y = b->input;
-
     if (!x || !y)
         return x == y;
     return x->n == y->n && memcmp(x->bytes, y->bytes, x->n) == 0;
+}
+
+static bool same_input(const struct job_spec *a, const struct job_spec *b)
+{
+    return same_bytes(a->input, b->input);
+}
+
+static bool same_script(const struct job_spec *a, const struct job_spec *b)
+{
+    return same_bytes(a->script, b->script);
 }
 
 static bool same_array(const struct job_spec *a, const struct job_spec *b)
@@ -673,6 +697,8 @@ size_t job_spec_bytes(const struct job_spec *s)
         bytes += block(s->nranges * sizeof(*s->ranges));
     if (s->input)
         bytes += block(sizeof(*s->input) + s->input->n);
+    if (s->script)
+        bytes += block(sizeof(*s->script) + s->script->n);
     for (size_t i = 0; i < s->nclaims; i++)
         bytes += string_bytes(s->claims[i].name);
     if (s->claims)

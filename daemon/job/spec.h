@@ -98,8 +98,8 @@ struct job_label {
     char *name, *value;
 };
 
-/* Contents of a job's standard input. */
-struct job_input {
+/* Bytes that a spec brings: its standard input, or the text of a script. */
+struct job_bytes {
     size_t n;
     uint8_t bytes[];
 };
@@ -167,6 +167,7 @@ struct job_spec {
 #include "daemon/job/spec_fields.def"
 
     char **argv; /* exec: NULL-terminated, argv[0] not empty; {i} not yet expanded */
+    struct job_bytes *script; /* exec; its name is argv[0]; NULL: none */
     bool shell;  /* argv is {"/bin/sh", "-c", text}, submitted as one string */
     struct job_label *labels;
     size_t nlabels;
@@ -180,7 +181,7 @@ struct job_spec {
     struct job_codes success;     /* none: 0 */
     struct job_env *env;          /* NULL: the account's; env.h */
     char **env_given;             /* names of env set on purpose, sorted; NULL: all */
-    struct job_input *input;      /* exec; NULL: none */
+    struct job_bytes *input;      /* exec; NULL: none */
     struct job_rlimits *rlimits;  /* at most voltd's; NULL, not given: voltd's */
 
     bool is_array;

@@ -77,7 +77,7 @@ static size_t strings_length(char *const *v)
 
 static void put_argv(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
-    if (!s->argv || s->input)
+    if (!s->argv || s->input || s->script)
         return;
     if (strings_length(s->argv) < SPEC_SHARED_ARGV) {
         pack_number(&to->own, tag);
@@ -96,6 +96,18 @@ static void put_input(const struct job_spec *s, uint64_t tag, struct spec_pack *
     pack_number(&to->own, tag);
     pack_strings(&to->argv, s->argv);
     pack_raw(&to->argv, s->input->bytes, s->input->n);
+}
+
+/* Behind the input, which may be none; the tag's value says how long it is. */
+static void put_script(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    if (!s->script)
+        return;
+    pack_number(&to->own, tag);
+    pack_number(&to->own, s->script->n);
+    if (!s->input)
+        pack_strings(&to->argv, s->argv);
+    pack_raw(&to->argv, s->script->bytes, s->script->n);
 }
 
 static void put_shell(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
@@ -602,38 +614,67 @@ static void get_argv(struct unpack *u, const struct spec_parts *parts, struct jo
     s->argv = unpack_strings(u);
 }
 
-static void get_argv_shared(struct unpack *u, const struct spec_parts *parts,
-                            struct job_spec *s)
+/* The strings at the beginning of the part argv; *ret: what is behind them. */
+static void get_shared(struct unpack *u, const struct spec_parts *parts,
+                       struct job_spec *s, struct unpack *ret)
 {
-    struct unpack part = unpack_of(parts->argv, parts->argv_n);
-
+    *ret = unpack_of(parts->argv, parts->argv_n);
     u->failed |= s->argv != NULL;
     if (u->failed || parts->own_only)
         return;
-    s->argv = parts->argv ? unpack_strings(&part) : NULL;
-    u->failed |= !s->argv || part.at != part.end;
-    u->no_memory |= part.no_memory;
+    s->argv = parts->argv ? unpack_strings(ret) : NULL;
+    u->failed |= !s->argv;
+    u->no_memory |= ret->no_memory;
+}
+
+static void get_argv_shared(struct unpack *u, const struct spec_parts *parts,
+                            struct job_spec *s)
+{
+    struct unpack part;
+
+    get_shared(u, parts, s, &part);
+    u->failed |= !parts->own_only && part.at != part.end;
+}
+
+static struct job_bytes *unpack_bytes(struct unpack *u, const uint8_t *at, size_t n)
+{
+    struct job_bytes *b = malloc(sizeof(*b) + n);
+
+    u->failed |= u->no_memory |= !b;
+    if (b) {
+        b->n = n;
+        memcpy(b->bytes, at, n);
+    }
+    return b;
 }
 
 static void get_input(struct unpack *u, const struct spec_parts *parts,
                       struct job_spec *s)
 {
-    struct unpack part = unpack_of(parts->argv, parts->argv_n);
+    struct unpack part;
 
-    u->failed |= s->argv != NULL;
-    if (u->failed || parts->own_only)
-        return;
-    s->argv = parts->argv ? unpack_strings(&part) : NULL;
-    u->failed |= !s->argv;
-    u->no_memory |= part.no_memory;
-    if (u->failed || parts->without_env)
-        return;
-    s->input = malloc(sizeof(*s->input) + unpack_left(&part));
-    u->failed |= u->no_memory |= !s->input;
-    if (!s->input)
-        return;
-    s->input->n = unpack_left(&part);
-    memcpy(s->input->bytes, part.at, s->input->n);
+    get_shared(u, parts, s, &part);
+    if (!u->failed && !parts->own_only && !parts->without_env)
+        s->input = unpack_bytes(u, part.at, unpack_left(&part));
+}
+
+/* The end of the part. get_input(), if it was called, has taken argv and all else. */
+static void get_script(struct unpack *u, const struct spec_parts *parts,
+                       struct job_spec *s)
+{
+    struct unpack part = unpack_of(parts->argv, parts->argv_n);
+    const size_t n = unpack_number_max(u, INT32_MAX);
+
+    if (!s->argv) {
+        get_shared(u, parts, s, &part);
+        u->failed |= !parts->own_only && unpack_left(&part) != n;
+    } else if (s->input && s->input->n >= n) {
+        s->input->n -= n;
+    } else {
+        u->failed |= !parts->without_env;
+    }
+    if (!u->failed && !parts->own_only && !parts->without_env)
+        s->script = unpack_bytes(u, part.end - n, n);
 }
 
 static void get_shell(struct unpack *u, const struct spec_parts *parts,
@@ -781,12 +822,6 @@ static void get_some(struct unpack *u, const struct spec_parts *parts, uint64_t 
     }
 }
 
-static void get_fields(struct unpack *u, const struct spec_parts *parts,
-                       struct job_spec *s)
-{
-    get_some(u, parts, UINT64_MAX, s);
-}
-
 bool job_spec_unpack_some(struct unpack *u, uint64_t tags, struct job_spec *ret)
 {
     get_some(u, &(struct spec_parts){.own_only = true}, tags, ret);
@@ -806,7 +841,7 @@ int job_spec_unpack(const struct spec_parts *parts, struct job_spec **ret)
 
     if (!s)
         return -ENOMEM;
-    get_fields(&u, parts, s);
+    get_some(&u, parts, UINT64_MAX, s);
     if (!u.failed && u.at == u.end && job_spec_validate(s, &field, NULL) == 0) {
         *ret = s;
         return 0;
@@ -835,7 +870,7 @@ int job_spec_mix(const struct job_spec *s, const struct job_spec *other, uint64_
                                          p.env.n,     p.argv.n,    false,        false};
         struct unpack u = unpack_of(p.own.bytes, p.own.n);
 
-        get_fields(&u, &parts, mixed);
+        get_some(&u, &parts, UINT64_MAX, mixed);
         r = u.failed ? reason(&u) : 0;
     }
     spec_pack_fini(&p);
@@ -854,7 +889,7 @@ int spec_pack_count(const void *own, size_t n, uint64_t *ret)
 
     if (!s)
         return -ENOMEM;
-    get_fields(&u, &parts, s);
+    get_some(&u, &parts, UINT64_MAX, s);
     *ret = u.failed ? 0 : job_spec_count(s);
     job_spec_unref(s);
     return u.failed ? reason(&u) : 0;

@@ -3,11 +3,11 @@
  * Three parts. `own` belongs to the job: a list of (tag, value), each field that differs
  * from its default once, in ascending order of tags; tag 0 ends it. `env`, and `argv`
  * from SPEC_SHARED_ARGV bytes on, are apart, because the store keeps equal ones once:
- * arrays and batches repeat them. With `input` argv is always apart, followed by the
- * input. `env` is what came from the submitter's process: the environment, or the
- * resource limits followed by the environment. A tag is never reused and never changes
- * its meaning; a new field gets a new tag and a new version of the schema, so that an
- * older voltd refuses the store instead of running half a spec.
+ * arrays and batches repeat them. With `input` or `script` argv is always apart, followed
+ * by the input, then the script. `env` is what came from the submitter's process: the
+ * environment, or the resource limits followed by the environment. A tag is never reused
+ * and never changes its meaning; a new field gets a new tag and a new version of the
+ * schema, so that an older voltd refuses the store instead of running half a spec.
  *
  * Unpacking trusts nothing: its result has the invariants of job_spec_validate(). */
 #ifndef VOLTD_JOB_SPEC_PACK_H
@@ -51,7 +51,7 @@ int spec_pack_count(const void *own, size_t n, uint64_t *ret);
 struct spec_parts {
     const void *own, *env, *argv;
     size_t own_n, env_n, argv_n;
-    bool without_env; /* skip environment, resource limits and input */
+    bool without_env; /* skip environment, limits, input and script */
     bool own_only;    /* skip all that is in the other parts */
 };
 

@@ -16,8 +16,8 @@
 #define KILL_LIMIT_USEC 1000000
 #define SLOT_WAIT_USEC  1000000
 
-/* A block that could still change or shrink would be read while somebody rewrites it. */
-static int check_launch(int fd, uint64_t size)
+/* What could still change or shrink would be read while somebody rewrites it. */
+static int check_sealed(int fd, const uint64_t *size)
 {
     const int need = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
     struct stat st;
@@ -26,7 +26,8 @@ static int check_launch(int fd, uint64_t size)
         return errno == EINVAL ? -EBADMSG : -errno; /* no memfd at all */
     if (fstat(fd, &st) < 0)
         return -errno;
-    return (seals & need) == need && (uint64_t)st.st_size == size ? 0 : -EBADMSG;
+    return (seals & need) == need && (!size || (uint64_t)st.st_size == *size) ? 0
+                                                                              : -EBADMSG;
 }
 
 pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds,
@@ -35,6 +36,7 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
     const int *next = fds;
     struct job_key key = keeper_key_unpack(&m->key);
     struct shim_args args = {
+        .key = key,
         .launch_size = m->launch_size,
         .umask = (mode_t)m->umask,
         .kill_mode = m->kill_mode,
@@ -43,13 +45,15 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
     if (m->flags & KEEPER_START_INLINE)
         args.launch = m + 1;
     args.fd[SHIM_LAUNCH] = args.launch == NULL ? *next++ : -1;
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < KEEPER_FDS_NAMED; i++)
         args.fd[SHIM_STDIN + i] = m->fds & KEEPER_FD_STDIN << i ? *next++ : -1;
-    if (args.launch == NULL) {
-        int r = check_launch(args.fd[SHIM_LAUNCH], args.launch_size);
-        if (r < 0)
-            return r;
-    }
+    int r = 0;
+    if (args.launch == NULL)
+        r = check_sealed(args.fd[SHIM_LAUNCH], &args.launch_size);
+    if (r == 0 && args.fd[SHIM_SCRIPT] >= 0)
+        r = check_sealed(args.fd[SHIM_SCRIPT], NULL);
+    if (r < 0)
+        return r;
     int record = record_create(self->record_dir_fd, &self->pool, &key, self->boot_id,
                                m->kill_mode, &args.record_seed);
     if (record < 0)

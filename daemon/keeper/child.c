@@ -195,7 +195,9 @@ static int child_run(void *arg)
     (void)sigemptyset(&none);
     if (sigprocmask(SIG_SETMASK, &none, NULL) < 0)
         return child_fail(c, CHILD_STEP_SIGNALS, errno);
-    if ((error = decode_launch(c, &l)) < 0)
+    if ((error = decode_launch(c, &l)) == 0 && (l.script_at > 0) != (c->script != NULL))
+        error = -EBADMSG;
+    if (error < 0)
         return child_fail(c, CHILD_STEP_LAUNCH, -error);
     /* Not an error: an account that was given less may not take more. */
     (void)setpriority(PRIO_PROCESS, 0, 0);
@@ -210,6 +212,8 @@ static int child_run(void *arg)
     if ((error = limit_resources(&l)) < 0)
         return child_fail(c, CHILD_STEP_LIMITS, -error);
     CRASH_POINT("child-exec");
+    if (l.script_at > 0)
+        l.argv[l.script_at] = (char *)(uintptr_t)c->script;
     environ = l.env; /* also the PATH that execvpe searches */
     (void)execvpe(l.argv[0], l.argv, l.env);
     return child_fail(c, CHILD_STEP_EXEC, errno);

@@ -7,13 +7,22 @@
 #include "daemon/keeper/protocol.h"
 
 /* The descriptors that come with an order, in this order. */
-enum shim_fd { SHIM_RECORD, SHIM_LAUNCH, SHIM_STDIN, SHIM_STDOUT, SHIM_STDERR, SHIM_FDS };
+enum shim_fd {
+    SHIM_RECORD,
+    SHIM_LAUNCH,
+    SHIM_STDIN,
+    SHIM_STDOUT,
+    SHIM_STDERR,
+    SHIM_SCRIPT,
+    SHIM_FDS
+};
 
 /* One job, as the keeper hands it to a shim: a message, with what is in `fd` beside it.
  * The shim's copies are above 2. */
 struct shim_args {
     int fd[SHIM_FDS]; /* -1: none; the record is locked */
     uint32_t record_seed;
+    struct job_key key;
     void *launch; /* the launch block, which follows the struct; NULL: it is in a memfd */
     uint64_t launch_size;
     mode_t umask;
@@ -23,6 +32,7 @@ struct shim_args {
 /* What shim and child share: the child runs in the shim's memory until its exec. */
 struct child {
     const struct shim_args *args;
+    const char *script; /* its path; NULL: the job has none */
     uint64_t shim_start, fork_tick; /* fork_tick: proc_tick() right before the child */
     pid_t shim, keeper;
     void *map; /* of launch_fd, by the child; NULL: there is none */

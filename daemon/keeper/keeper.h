@@ -17,6 +17,7 @@
 struct keeper_config {
     int listen_fd;
     int record_dir_fd;
+    const char *scripts_dir; /* absolute; NULL: jobs bring no scripts */
     uid_t peer_uid;      /* the only user whose connections are served */
     uint32_t leave_usec; /* without a connection and a live shim; 0: never */
     int rest_msec;       /* without news; then shims that wait are dismissed; -1: never */

@@ -54,7 +54,8 @@ int launch_decode(void *buf, size_t len, struct launch *ret)
     memcpy(&head, buf, sizeof(head));
     if (head.magic != LAUNCH_MAGIC || head.version != KEEPER_VERSION ||
         head.size != len || head.argc == 0 || head.nrlimits > LAUNCH_RLIMITS_MAX ||
-        head.flags & ~LAUNCH_TRUNCATE)
+        head.flags / LAUNCH_SCRIPT_AT_1 > LAUNCH_SCRIPT_MAX ||
+        head.flags / LAUNCH_SCRIPT_AT_1 >= head.argc)
         return -EBADMSG;
     const struct launch_rlimit *rlimits =
         (const struct launch_rlimit *)(const void *)((char *)buf + sizeof(head));
@@ -80,6 +81,7 @@ int launch_decode(void *buf, size_t len, struct launch *ret)
         .stdout_path = path[2][0] != '\0' ? path[2] : NULL,
         .stderr_path = path[3][0] != '\0' ? path[3] : NULL,
         .truncate = head.flags & LAUNCH_TRUNCATE,
+        .script_at = head.flags / LAUNCH_SCRIPT_AT_1,
         .argv = argv,
         .argc = head.argc,
         .env = env,

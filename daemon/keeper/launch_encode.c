@@ -23,7 +23,8 @@ long launch_encode(const struct launch *l, void *buf, size_t size)
                                        l->stderr_path};
     if (l->argc == 0 || l->argv[0][0] == '\0')
         return -EINVAL;
-    if (l->nrlimits > LAUNCH_RLIMITS_MAX)
+    if (l->nrlimits > LAUNCH_RLIMITS_MAX || l->script_at > LAUNCH_SCRIPT_MAX ||
+        (l->script_at > 0 && l->script_at >= l->argc))
         return -EINVAL;
     if (l->argc > KEEPER_LAUNCH_MAX || l->envc > KEEPER_LAUNCH_MAX)
         return -E2BIG;
@@ -52,7 +53,8 @@ long launch_encode(const struct launch *l, void *buf, size_t size)
                                .argc = (uint32_t)l->argc,
                                .envc = (uint32_t)l->envc,
                                .nrlimits = (uint32_t)l->nrlimits,
-                               .flags = l->truncate ? LAUNCH_TRUNCATE : 0};
+                               .flags = (l->truncate ? LAUNCH_TRUNCATE : 0) |
+                                        (uint32_t)l->script_at * LAUNCH_SCRIPT_AT_1};
     if (at <= size)
         memcpy(buf, &head, sizeof(head));
     return (long)at;

@@ -12,10 +12,11 @@
 #include "daemon/keeper/keeper.h"
 
 static const char help[] =
-    "Usage: voltd-keeper [--peer-uid UID] [--spared] [--stay] RECORD-DIR\n"
+    "Usage: voltd-keeper [OPTION...] RECORD-DIR\n"
     "Starts jobs for voltd, which runs it with a listening socket as descriptor 3.\n"
     "\n"
     "  --peer-uid UID  serve this user only (default: the own one)\n"
+    "  --scripts DIR   where the files of scripts are put that come with jobs\n"
     "  --spared        descriptor 4 is /proc/self/oom_score_adj, below 0: jobs get 0\n"
     "  --stay          do not leave when unused for 5 s\n"
     "  --version       print the version\n"
@@ -91,9 +92,13 @@ static int refuse_usage(void)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"peer-uid", required_argument, NULL, 'u'}, {"spared", no_argument, NULL, 'o'},
-        {"stay", no_argument, NULL, 's'},           {"version", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
+        {"peer-uid", required_argument, NULL, 'u'},
+        {"scripts", required_argument, NULL, 'S'},
+        {"spared", no_argument, NULL, 'o'},
+        {"stay", no_argument, NULL, 's'},
+        {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     struct keeper_config config = {
         .listen_fd = KEEPER_LISTEN_FD,
@@ -107,6 +112,8 @@ int main(int argc, char **argv)
             return 2;
         else if (opt == 'u')
             continue;
+        else if (opt == 'S')
+            config.scripts_dir = optarg;
         else if (opt == 'o')
             config.score_fd = KEEPER_SCORE_FD;
         else if (opt == 's')

@@ -28,7 +28,7 @@ static bool start_is_valid(const struct keeper_start *s, size_t len, int nfds)
     bool is_inline = s->flags == KEEPER_START_INLINE;
     return len == sizeof(*s) + (is_inline ? s->launch_size : 0) &&
            s->flags <= KEEPER_START_INLINE && key_is_valid(&s->key) &&
-           s->fds <= (KEEPER_FD_STDIN | KEEPER_FD_STDOUT | KEEPER_FD_STDERR) &&
+           s->fds < 1u << KEEPER_FDS_NAMED &&
            nfds == !is_inline + __builtin_popcount(s->fds) && s->umask <= 0777 &&
            s->kill_mode <= KEEPER_KILL_MAIN && s->launch_size > 0 &&
            s->launch_size <= KEEPER_LAUNCH_MAX;

@@ -9,11 +9,11 @@
  * which they are finished, and nothing comes unasked: the end of a job is told by its
  * record.
  *
- * START carries [launch?, stdin?, stdout?, stderr?] as descriptors. The launch block,
- * argv, environment and paths (below), follows the struct where it is small; otherwise it
- * is in `launch`, a memfd sealed against write, grow and shrink. Only the job's own
- * process looks into it. The reply to START comes when the record has a name and a shim
- * has been told of it; what becomes of it is in the record. */
+ * START carries [launch?, stdin?, stdout?, stderr?, script?] as descriptors. The launch
+ * block, argv, environment and paths (below), follows the struct where it is small;
+ * otherwise it is in `launch`, a memfd sealed against write, grow and shrink. Only the
+ * job's own process looks into it. The reply to START comes when the record has a name
+ * and a shim has been told of it; what becomes of it is in the record. */
 #ifndef DAEMON_KEEPER_PROTOCOL_H
 #define DAEMON_KEEPER_PROTOCOL_H
 
@@ -24,8 +24,8 @@
 #include "daemon/keeper/record.h"
 
 #define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION   UINT32_C(8)
-#define KEEPER_FDS_MAX   4
+#define KEEPER_VERSION   UINT32_C(9)
+#define KEEPER_FDS_MAX   5
 #define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
     (4u << 20) /* bytes of a launch block; exec's own limit is lower */
@@ -77,6 +77,8 @@ enum keeper_kill_mode {
 #define KEEPER_FD_STDIN  1u
 #define KEEPER_FD_STDOUT 2u
 #define KEEPER_FD_STDERR 4u /* absent: where stdout goes */
+#define KEEPER_FD_SCRIPT 8u /* a sealed memfd, as script_file_make() takes it */
+#define KEEPER_FDS_NAMED 4
 
 /* flags of START: the launch block follows the struct. */
 #define KEEPER_START_INLINE 1u
@@ -185,7 +187,8 @@ struct launch {
      * followed through a symlink, and must be regular files or /dev/null. */
     const char *stdin_path, *stdout_path, *stderr_path;
     bool truncate; /* outputs are emptied first */
-    char **argv;   /* argc >= 1 entries, then NULL */
+    size_t script_at; /* below argc: where the path of the script is put; 0: nowhere */
+    char **argv;      /* argc >= 1 entries, then NULL */
     size_t argc;
     char **env; /* envc entries "NAME=value", then NULL */
     size_t envc;
@@ -200,9 +203,11 @@ struct launch_head {
     uint32_t magic, version;
     uint64_t size; /* of the whole block */
     uint32_t argc, envc;
-    uint32_t nrlimits, flags; /* LAUNCH_TRUNCATE */
+    uint32_t nrlimits, flags; /* LAUNCH_TRUNCATE, and script_at above it */
 };
-#define LAUNCH_TRUNCATE 1u
+#define LAUNCH_TRUNCATE    1u
+#define LAUNCH_SCRIPT_AT_1 2u /* times script_at */
+#define LAUNCH_SCRIPT_MAX  2  /* behind an interpreter and its argument */
 
 /* The launch block: a header, the resource limits, room for the two pointer tables, then
  * the strings (cwd, stdin, stdout, stderr, argv, environment), each with its NUL, and

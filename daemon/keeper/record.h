@@ -118,6 +118,7 @@ enum child_step {
     CHILD_STEP_CLOSE,
     CHILD_STEP_EXEC, /* ENOENT: not found; EACCES, ENOEXEC: found but not executable */
     CHILD_STEP_LIMITS,
+    CHILD_STEP_SCRIPT, /* the file of a script that came with the job */
     CHILD_STEP_COUNT,
 };
 /* A word for people, static; "?" for unknown values. */

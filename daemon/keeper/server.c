@@ -35,6 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "daemon/keeper/script_file.h"
 #include "daemon/keeper/shim_pool.h"
 #include "daemon/keeper/tree.h"
 
@@ -349,6 +350,7 @@ static void reap(void)
 {
     pid_t pid;
     int status, stops = 0;
+    bool died = false;
     do {
         pid = waitpid(-1, &status, WNOHANG | WUNTRACED);
         if (pid > 0 && WIFSTOPPED(status)) {
@@ -356,15 +358,18 @@ static void reap(void)
             if (++stops < STOPS_MAX)
                 continue;
             (void)raise(SIGCHLD); /* the rest, after what else there is to do */
-            return;
+            break;
         }
         /* A killer was killed before it could reply, and its call would wait for ever:
          * voltd asks again for all that is open on a new connection. */
         shim_pool_forget(pid);
+        died |= pid > 0 && status != 0;
         if (pid > 0 && !pids_take(&keeper.shims, pid) && !take_main_shim(pid, status) &&
             pids_take(&keeper.killers, pid) && status != 0)
             conn_close();
     } while (pid > 0 || (pid < 0 && errno == EINTR));
+    if (died)
+        script_file_sweep();
 }
 
 /* False: SIGTERM. The jobs go on with their shims. */
@@ -487,6 +492,7 @@ int keeper_init(const struct keeper_config *config)
     if (r < 0)
         return r;
     record_sweep(config->record_dir_fd);
+    script_file_init(config->scripts_dir);
     freezer_init(&keeper.self.freezer, "/proc", "/sys/fs/cgroup", config->record_dir_fd,
                  keeper.self.generation);
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)

@@ -6,14 +6,16 @@
  *   1. once: own process group, subreaper, everything closed but the channel of orders.
  *      It stays in the keeper's session, which no process of a job is in (tree.h);
  *   2. an order: the record, locked before it was sent, and all that the job needs;
- *   3. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
+ *   3. the script that came with it, if one did, as a file (script_file.h);
+ *   4. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
  *      killed before has started nothing;
- *   4. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
+ *   5. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
  *      itself and is then killed;
- *   5. slot 2 EXITED; the record is closed: the kernel drops the lock;
- *   6. in kill mode `main`, wait for all that is left, so that it does not become the
+ *   6. the file is removed;
+ *   7. slot 2 EXITED; the record is closed: the kernel drops the lock;
+ *   8. in kill mode `main`, wait for all that is left, so that it does not become the
  *      keeper's and is not taken for an orphan;
- *   7. with a child left, exit. Without one nothing of the job is left here, and the next
+ *   9. with a child left, exit. Without one nothing of the job is left here, and the next
  *      order may come (shim_pool.h). The figures are therefore summed up from each wait:
  *      the process's own (RUSAGE_CHILDREN) are of all jobs it has had.
  *
@@ -34,6 +36,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "daemon/keeper/script_file.h"
 #include "daemon/keeper/tree.h"
 
 #define LINGER_USEC     500000
@@ -45,6 +48,7 @@ struct shim {
     uint64_t start;
     struct shim_args order;
     struct record_exited end;
+    struct script_file script;
     _Alignas(8) uint8_t launch[KEEPER_INLINE_MAX];
 };
 
@@ -141,6 +145,14 @@ static bool clear_tree(const struct shim *self, struct record_exited *x)
     return false;
 }
 
+/* All but the record. */
+static void close_order(const struct shim *self)
+{
+    for (unsigned i = SHIM_RECORD + 1; i < SHIM_FDS; i++)
+        if (self->order.fd[i] >= 0)
+            (void)close(self->order.fd[i]);
+}
+
 static void fail_job(struct record_exited *x, enum child_step step, int error)
 {
     x->end = RECORD_END_EXEC_FAILED;
@@ -149,18 +161,17 @@ static void fail_job(struct record_exited *x, enum child_step step, int error)
     x->core_dumped = 0;
 }
 
-/* From the order to the end of the job. Returns whether nothing is left of it. */
-static bool run_job(struct shim *self)
+/* From the child to the end of the job. Returns whether nothing is left of it. */
+static bool run_child(struct shim *self, const char *script)
 {
     struct child child = {.args = &self->order,
+                          .script = script,
                           .shim = self->pid,
                           .shim_start = self->start,
                           .keeper = self->keeper};
     struct record_exited *x = &self->end;
     pid_t pid = child_spawn(&child);
-    for (unsigned i = SHIM_RECORD + 1; i < SHIM_FDS; i++)
-        if (self->order.fd[i] >= 0)
-            (void)close(self->order.fd[i]);
+    close_order(self);
     if (pid < 0) {
         fail_job(x, CHILD_STEP_FORK, (int)-pid);
         return true;
@@ -176,6 +187,24 @@ static bool run_job(struct shim *self)
     }
     return self->order.kill_mode == KEEPER_KILL_TREE ? clear_tree(self, x)
                                                      : reap_until(x, 0, NULL);
+}
+
+/* From the order to the end of the job. Returns whether nothing is left of it. */
+static bool run_job(struct shim *self)
+{
+    const int text = self->order.fd[SHIM_SCRIPT];
+    if (text < 0)
+        return run_child(self, NULL);
+    int r = script_file_make(&self->script, &self->order.key, text);
+    if (r < 0) {
+        close_order(self);
+        fail_job(&self->end, CHILD_STEP_SCRIPT, -r);
+        return true;
+    }
+    CRASH_POINT("shim-script");
+    bool clean = run_child(self, self->script.path);
+    script_file_fini(&self->script);
+    return clean;
 }
 
 static void write_end(struct shim *self)

@@ -143,7 +143,8 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
                             const struct job_key *key,
                             const struct keeper_start_args *args)
 {
-    const int fds[] = {args->stdin_fd, args->stdout_fd, args->stderr_fd};
+    const int fds[KEEPER_FDS_NAMED] = {args->stdin_fd, args->stdout_fd, args->stderr_fd,
+                                       args->script_fd};
     call_init(c, link, KEEPER_START, sizeof(c->request.start));
     struct keeper_start *m = &c->request.start;
     m->key = keeper_key_pack(key);
@@ -157,7 +158,7 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
     } else {
         c->fds[c->fds_n++] = args->launch_fd;
     }
-    for (unsigned i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < KEEPER_FDS_NAMED; i++) {
         if (fds[i] < 0)
             continue;
         m->fds |= KEEPER_FD_STDIN << i;

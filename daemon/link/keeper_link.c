@@ -55,6 +55,7 @@ static void link_destroy(struct keeper_link *link)
     volt_notify_fini(&link->sent);
     free(link->socket_path);
     free(link->record_dir);
+    free(link->scripts_dir);
     free(link->program);
     free(link);
 }
@@ -79,7 +80,8 @@ int keeper_link_dial(struct keeper_link *link)
     int fd = keeper_dial(link->socket_path);
     if ((fd == -ECONNREFUSED || fd == -ENOENT) && link->program != NULL) {
         pid_t pid = 0;
-        int r = keeper_spawn(link->socket_path, link->program, link->record_dir, &pid);
+        int r = keeper_spawn(link->socket_path, link->program, link->record_dir,
+                             link->scripts_dir, &pid);
         if (r < 0)
             return r;
         link->child = pid;
@@ -210,6 +212,7 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     link->descriptors = opt->descriptors;
     link->socket_path = strdup(opt->socket_path);
     link->record_dir = strdup(opt->record_dir);
+    link->scripts_dir = opt->scripts_dir ? strdup(opt->scripts_dir) : NULL;
     link->program = opt->program != NULL ? strdup(opt->program) : NULL;
     if (link->socket_path == NULL || link->record_dir == NULL ||
         (opt->program != NULL && link->program == NULL))

@@ -27,6 +27,7 @@ struct keeper_link;
 struct keeper_link_options {
     const char *socket_path; /* <runtime dir>/keeper.sock */
     const char *record_dir;  /* absolute; exists */
+    const char *scripts_dir; /* of the keeper: script_file.h; NULL: none */
     const char *program;     /* absolute path of voltd-keeper; NULL: never start one */
     uint64_t descriptors;    /* soft RLIMIT_NOFILE of a keeper that is started, and so of
                                 its jobs; 0: voltd's own */
@@ -68,6 +69,7 @@ struct keeper_start_args {
     int launch_fd; /* from launch_memfd() */
     uint64_t launch_size;
     int stdin_fd, stdout_fd, stderr_fd; /* -1: see struct launch; stderr: as stdout */
+    int script_fd;                      /* KEEPER_FD_SCRIPT; -1: none */
     uint32_t umask;
     enum keeper_kill_mode kill_mode;
 };

@@ -32,7 +32,8 @@ enum lane {
 };
 
 struct keeper_link {
-    char *socket_path, *record_dir, *program; /* program: NULL when none may be started */
+    char *socket_path, *record_dir, *scripts_dir;
+    char *program; /* NULL when none may be started */
     uint64_t descriptors;
     pid_t child; /* a keeper of ours to reap, 0: none; link's task only */
 

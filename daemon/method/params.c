@@ -235,7 +235,7 @@ uint64_t job_wish_spec(const struct job_wish *w)
 enum query_specs job_wish_walk(uint64_t spec)
 {
     return spec & (UINT64_C(1) << SPEC_FIELD_env | UINT64_C(1) << SPEC_FIELD_input |
-                   UINT64_C(1) << SPEC_FIELD_limits)
+                   UINT64_C(1) << SPEC_FIELD_script | UINT64_C(1) << SPEC_FIELD_limits)
                ? QUERY_SPECS_WHOLE
                : QUERY_SPECS_BRIEF;
 }

@@ -4,9 +4,9 @@
 #include "daemon/config/config.h"
 #include "daemon/job/env.h"
 #include "daemon/job/key.h"
+#include "daemon/method/bytes_json.h"
 #include "daemon/method/env_json.h"
 #include "daemon/method/retry_json.h"
-#include "wire/base64.h"
 #include "wire/json.h"
 #include "wire/rlimit.h"
 #include "wire/signal_name.h"
@@ -125,28 +125,6 @@ static int read_labels(json_t *value, void *member, struct field_error *err)
     }
     /* Objects have no order: equal ones are stored, and compared, alike. */
     qsort(s->labels, s->nlabels, sizeof(*s->labels), by_name);
-    return 0;
-}
-
-static int read_input(json_t *value, void *member, struct field_error *err)
-{
-    const char *text = field_string(value, "", err);
-    size_t len = text ? strlen(text) : 0;
-    struct job_input *input;
-    ssize_t n;
-
-    if (!text)
-        return -EINVAL;
-    input = malloc(sizeof(*input) + len / 4 * 3);
-    if (!input)
-        return field_no_memory(err);
-    n = base64_decode(text, len, input->bytes);
-    if (n < 0) {
-        free(input);
-        return field_fail(err, "", "must be base64, with its padding");
-    }
-    input->n = (size_t)n;
-    *(struct job_input **)member = input;
     return 0;
 }
 
@@ -406,6 +384,7 @@ static const struct field range_fields[] = {
 #define FIELD_env_given                                                                  \
     SPEC(env_given, "env_given", FIELD_CUSTOM, .read = read_env_given)
 #define FIELD_input    SPEC(input, "stdin_data", FIELD_CUSTOM, .read = read_input)
+#define FIELD_script   SPEC(script, "script", FIELD_CUSTOM, .read = read_script)
 #define FIELD_after    SPEC(after, "after", FIELD_CUSTOM, .read = read_after)
 #define FIELD_claims   SPEC(claims, "claims", FIELD_CUSTOM, .read = read_claims)
 #define FIELD_retry_on SPEC(retry_on, "on", FIELD_CUSTOM, .read = read_retry_on)
@@ -507,12 +486,7 @@ static int check(const struct job_spec *s, const struct config *config,
     if (job_spec_count(s) > config->max_array)
         return field_fail(err, "array", "must have at most %llu elements",
                           (unsigned long long)config->max_array);
-    if (s->input && s->input->n > config->max_stdin)
-        return field_fail(err, "stdin_data",
-                          "has %zu bytes, MaxStdin= allows %llu: keep it in a file, and "
-                          "name that as standard input",
-                          s->input->n, (unsigned long long)config->max_stdin);
-    return 0;
+    return check_bytes(s, config, err);
 }
 
 /* Copies the known values. 0 or -ENOMEM. */
@@ -546,6 +520,8 @@ int spec_from_json(json_t *object, const struct config *config,
                                           : fields_read(spec_fields, object, 0, s, err);
     if (r == 0 && s->ranges)
         r = check_ranges(s, err);
+    if (r == 0)
+        r = name_script(s, err);
     if (r == 0)
         r = check(s, config, err);
     if (r < 0)
@@ -666,23 +642,6 @@ static void put_env_given(struct wire_writer *to, const struct job_spec *s)
 {
     if (s->env_given)
         put_strings(to, "env_given", s->env_given);
-}
-
-static void put_input(struct wire_writer *to, const struct job_spec *s)
-{
-    const size_t len = s->input ? BASE64_SIZE(s->input->n) : 0;
-    char *text = s->input ? malloc(len + 1) : NULL;
-
-    if (!s->input)
-        return;
-    if (!text) {
-        to->error = -ENOMEM;
-        return;
-    }
-    base64_encode(s->input->bytes, s->input->n, text);
-    text[len] = '\0';
-    wire_put_text(to, "stdin_data", text);
-    free(text);
 }
 
 static void put_ranges(struct wire_writer *to, const struct job_spec *s)

@@ -48,7 +48,7 @@ void query_looks_fini(struct query_looks *l); /* zeroes allowed */
 int query_wants(struct core *core, const struct asker *asker, const struct job_key *key,
                 const struct job_filter *f, size_t *ret_bytes);
 /* Returns in *ret a new reference to the spec of an event's job, without environment,
- * resource limits and input. Does not check the owner. *ret_bytes: unpacked.
+ * resource limits, input and script. Does not check the owner. *ret_bytes: unpacked.
  *   0
  *   -EAGAIN: the job is about to enter the table; the log then notifies its subscribers
  *   -ENOENT: not in memory */
@@ -66,7 +66,7 @@ int query_brief_spec(struct core *core, uint64_t id, struct job_spec **ret,
 #define QUERY_KEPT_COST  8  /* entries that a job of the store counts as */
 #define QUERY_ROWS_LOOKS 24 /* with elements: looks of a portion, at least */
 enum query_specs {
-    QUERY_SPECS_BRIEF, /* may lack environment, resource limits and input */
+    QUERY_SPECS_BRIEF, /* may lack environment, resource limits, input and script */
     QUERY_SPECS_WHOLE,
     QUERY_SPECS_NONE, /* may be NULL */
 };

@@ -63,7 +63,8 @@ void work_prepare(struct volt_cx *cx, struct work *w, const struct job_key *key)
     a->key = *key;
     a->state.stop_kills = w->job->spec->stop_signal == SIGKILL;
     a->args = (struct keeper_start_args){
-        .launch_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+        .launch_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1,
+        .script_fd = -1};
     if (w->adopted)
         recall_life(w, &a->state);
     else /* what fails now is tried again before START */

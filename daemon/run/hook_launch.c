@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/job/env.h"
+#include "daemon/job/script_line.h"
 #include "daemon/run/hook.h"
 #include "daemon/run/launch.h"
 #include "daemon/run/slurm_env.h"
@@ -99,6 +100,15 @@ static const char *expand_path(const struct job_spec *spec, const struct job_key
     return ret;
 }
 
+static size_t count(char *const *strings)
+{
+    size_t n = 0;
+
+    while (strings[n])
+        n++;
+    return n;
+}
+
 static void strings_free(char **v, size_t n)
 {
     for (size_t i = 0; v && i < n; i++)
@@ -106,24 +116,48 @@ static void strings_free(char **v, size_t n)
     free(v);
 }
 
-/* Returns new; elements of arrays get their index. */
-static char **expanded_argv(const struct job_spec *spec, int64_t index, size_t *ret_n)
+/* A script is run as its first line says, which was looked at when it was submitted: the
+ * place of its path stays empty. Returns how many words there are. */
+static size_t script_words(const struct job_spec *spec, const char *ret[static 3],
+                           struct script_line *line)
 {
     size_t n = 0;
 
-    while (spec->argv[n])
-        n++;
+    if (!spec->script || script_line(spec->script, line))
+        return 0;
+    ret[n++] = line->interpreter;
+    if (line->argument[0])
+        ret[n++] = line->argument;
+    ret[n++] = "";
+    return n;
+}
+
+/* Returns new; elements of arrays get their index. *ret_script: where the path of the
+ * script is to stand; 0: there is none. */
+static char **expanded_argv(const struct job_spec *spec, int64_t index, size_t *ret_n,
+                            size_t *ret_script)
+{
+    const char *before[3];
+    struct script_line line;
+    const size_t nbefore = script_words(spec, before, &line), skipped = nbefore > 0;
+    size_t n = nbefore - skipped;
+
+    n += count(spec->argv);
     char **argv = calloc(n + 1, sizeof(*argv)), number[JOB_INDEX_TEXT];
     (void)job_spec_index_text(spec, index, number);
     for (size_t i = 0; argv && i < n; i++) {
-        argv[i] = index >= 0 && !spec->shell ? launch_expand(spec->argv[i], number)
-                                             : strdup(spec->argv[i]);
+        const char *word =
+            i < nbefore ? before[i] : spec->argv[i - nbefore + skipped];
+
+        argv[i] = i >= nbefore && index >= 0 && !spec->shell ? launch_expand(word, number)
+                                                             : strdup(word);
         if (!argv[i]) {
             strings_free(argv, i);
             return NULL;
         }
     }
     *ret_n = n;
+    *ret_script = nbefore - skipped;
     return argv;
 }
 
@@ -144,15 +178,6 @@ static bool is_ours(const char *entry)
 static bool is_pwd(const char *entry)
 {
     return strncmp(entry, "PWD=", 4) == 0;
-}
-
-static size_t count(char *const *strings)
-{
-    size_t n = 0;
-
-    while (strings[n])
-        n++;
-    return n;
 }
 
 /* Whether the variable of that entry is among those. */
@@ -297,7 +322,7 @@ static int pack(const struct preparing *p)
     l.truncate = spec->open_mode == JOB_OPEN_TRUNCATE && key->attempt <= 1;
     l.rlimits = rlimits;
     l.nrlimits = list_rlimits(spec->rlimits, rlimits);
-    l.argv = expanded_argv(spec, key->index, &l.argc);
+    l.argv = expanded_argv(spec, key->index, &l.argc, &l.script_at);
     slurm_env(spec, key, &slurm);
     l.env = env_of(p, slurm.strings, l.cwd);
     if (l.argv && l.env) {

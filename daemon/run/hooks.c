@@ -26,6 +26,7 @@ void hooks_close(struct keeper_start_args *args)
     close_fd(&args->stdin_fd);
     close_fd(&args->stdout_fd);
     close_fd(&args->stderr_fd);
+    close_fd(&args->script_fd);
 }
 
 int hooks_prepare(struct volt_cx *cx, const struct preparing *p, const char **ret_step)

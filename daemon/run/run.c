@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,15 +40,19 @@ static int open_records(struct run *run, const char *dir, struct volt_error *err
 static int open_keeper(struct run *run, const struct run_options *o,
                        const struct siphash_key *secret, struct volt_error *err)
 {
-    char socket_path[108];
+    char socket_path[108], scripts_dir[PATH_MAX];
     struct keeper_link_options k = {.socket_path = socket_path,
                                     .record_dir = o->record_dir,
+                                    .scripts_dir = scripts_dir,
                                     .program = o->keeper_path,
                                     .descriptors = o->descriptors};
     int r;
 
     if (!o->keeper_path)
         return 0;
+    if ((size_t)snprintf(scripts_dir, sizeof(scripts_dir), "%s/scripts", o->state_dir) >=
+        sizeof(scripts_dir))
+        k.scripts_dir = NULL;
     if ((size_t)snprintf(socket_path, sizeof(socket_path), "%s/keeper.sock",
                          o->runtime_dir) >= sizeof(socket_path))
         return error_set(err, -ENAMETOOLONG,

@@ -38,7 +38,8 @@ static int setup(void **state)
     spec->input->n = 3;
     memcpy(spec->input->bytes, "abc", 3);
     args = (struct keeper_start_args){
-        .launch_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1};
+        .launch_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1,
+        .script_fd = -1};
     step = NULL;
     return 0;
 }

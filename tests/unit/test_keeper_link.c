@@ -118,7 +118,8 @@ static void job_prepare(struct job *j)
     struct launch l = {
         .cwd = j->g->files.dir, .argv = argv, .argc = 3, .env = env, .envc = 1};
     struct keeper_start_args args = {
-        .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .umask = 022};
+        .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .script_fd = -1,
+        .umask = 022};
     j->launch_fd = args.launch_fd = launch_memfd(&l, &args.launch_size);
     keeper_call_init_start(&j->call, j->g->link, &j->key, &args);
 }

@@ -62,7 +62,10 @@ static void test_start_fields(void **state)
     REFUSED(key.attempt, 0);
     REFUSED(key.index, -2);
     REFUSED(key.zero, 1);
-    REFUSED(fds, 8 + 1 + 2);
+    REFUSED(fds, 16 + 1 + 4);
+    m = good;
+    m.start.fds = KEEPER_FD_STDIN | KEEPER_FD_SCRIPT;
+    assert_true(keeper_request_is_valid(&m, len, 3));
     REFUSED(umask, 01000);
     REFUSED(kill_mode, 2);
     REFUSED(launch_size, 0);
@@ -234,6 +237,30 @@ static void test_launch_round_trip(void **state)
     free(buf);
 }
 
+/* The place of a script's path is behind the program, and one of its words. */
+static void test_launch_script(void **state)
+{
+    (void)state;
+    struct launch l = sample, ret;
+    struct launch_head head;
+    size_t size;
+    for (l.script_at = 0; l.script_at <= LAUNCH_SCRIPT_MAX; l.script_at++) {
+        uint8_t *buf = encode(&l, &size);
+        assert_int_equal(launch_decode(buf, size, &ret), 0);
+        assert_int_equal(ret.script_at, l.script_at);
+        memcpy(&head, buf, sizeof(head));
+        for (head.argc = 1; head.argc <= l.script_at; head.argc++) {
+            memcpy(buf, &head, sizeof(head));
+            assert_int_equal(launch_decode(buf, size, &ret), -EBADMSG);
+        }
+        free(buf);
+    }
+    assert_int_equal(launch_encode(&l, NULL, 0), -EINVAL);
+    l.script_at = 1;
+    l.argc = 1;
+    assert_int_equal(launch_encode(&l, NULL, 0), -EINVAL);
+}
+
 static void test_launch_each_truncation(void **state)
 {
     (void)state;
@@ -322,7 +349,10 @@ static void test_launch_each_flipped_bit(void **state)
         copy[bit / 8] ^= (uint8_t)(1u << bit % 8);
         int r = launch_decode(copy, size, &l);
         if (bit == offsetof(struct launch_head, flags) * 8)
-            assert_true(r == 0 && l.truncate);
+            assert_true(r == 0 && l.truncate && l.script_at == 0);
+        else if (bit == offsetof(struct launch_head, flags) * 8 + 1 ||
+                 bit == offsetof(struct launch_head, flags) * 8 + 2)
+            assert_true(r == 0 && (l.script_at == 1 || l.script_at == 2));
         else if (bit < sizeof(struct launch_head) * 8)
             assert_int_equal(r, -EBADMSG); /* the head: any other change is seen */
         if (r == 0) {
@@ -393,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_launch_round_trip),
         cmocka_unit_test(test_launch_head),
         cmocka_unit_test(test_launch_limits),
+        cmocka_unit_test(test_launch_script),
         cmocka_unit_test(test_launch_each_truncation),
         cmocka_unit_test(test_launch_each_flipped_bit),
         cmocka_unit_test(test_launch_refuses),

@@ -142,6 +142,7 @@ static enum volt_poll job_poll(struct volt_cx *cx, void *state)
                                            .stdin_fd = -1,
                                            .stdout_fd = -1,
                                            .stderr_fd = -1,
+                                           .script_fd = -1,
                                            .umask = 022};
     struct job *j = state;
 

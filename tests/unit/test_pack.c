@@ -187,6 +187,44 @@ static void round_trip(struct job_spec *s, bool shared_argv)
     job_spec_unref(s);
 }
 
+static void bring_script(struct job_spec *s, const char *text)
+{
+    s->script = calloc(1, sizeof(*s->script) + strlen(text));
+    s->script->n = strlen(text);
+    memcpy(s->script->bytes, text, strlen(text));
+}
+
+/* Of a list the text is not wanted, and its argv is; what other bytes say of the length
+ * is not believed. */
+static void a_script_is_left_out_or_refused(void **state)
+{
+    struct job_spec *s = full_spec(false), *brief, *bad = NULL;
+    struct spec_pack p = {{0}, {0}, {0}};
+
+    (void)state;
+    bring_script(s, "#!/bin/sh\n");
+    assert_int_equal(job_spec_pack(s, &p), 0);
+    struct spec_parts parts = {.own = p.own.bytes,
+                               .own_n = p.own.n,
+                               .argv = p.argv.bytes,
+                               .argv_n = p.argv.n,
+                               .without_env = true};
+    assert_int_equal(job_spec_unpack(&parts, &brief), 0);
+    assert_null(brief->script);
+    assert_string_equal(brief->argv[0], "/bin/echo");
+    job_spec_unref(brief);
+    parts.own_only = true;
+    assert_int_equal(job_spec_unpack(&parts, &bad), -EBADMSG); /* no argv */
+    parts.own_only = false;
+    p.own.bytes[p.own.n - 2]--; /* the length, before the end */
+    assert_int_equal(job_spec_unpack(&parts, &bad), -EBADMSG);
+    p.own.bytes[p.own.n - 2] += 2;
+    assert_int_equal(job_spec_unpack(&parts, &bad), -EBADMSG);
+    assert_null(bad);
+    spec_pack_fini(&p);
+    job_spec_unref(s);
+}
+
 static void specs_come_back_as_they_were(void **state)
 {
     struct job_spec *s;
@@ -235,6 +273,15 @@ static void specs_come_back_as_they_were(void **state)
     s->input = calloc(1, sizeof(*s->input) + 3);
     s->input->n = 3;
     memcpy(s->input->bytes, "a\0b", 3);
+    round_trip(s, true);
+    bring_script(s = full_spec(false), "#!/bin/sh\ntrue\n");
+    round_trip(s, true);
+    bring_script(s = full_spec(true), "#!/bin/sh");
+    free(s->stdin_path);
+    s->stdin_path = NULL;
+    s->input = calloc(1, sizeof(*s->input) + 3);
+    s->input->n = 3;
+    memcpy(s->input->bytes, "#\0!", 3);
     round_trip(s, true);
     s = full_spec(false);
     s->kill_mode = JOB_KILL_TREE;
@@ -391,6 +438,7 @@ int main(void)
         cmocka_unit_test(memory_is_lent),
         cmocka_unit_test(lengths_are_not_trusted),
         cmocka_unit_test(specs_come_back_as_they_were),
+        cmocka_unit_test(a_script_is_left_out_or_refused),
         cmocka_unit_test(the_bytes_of_a_spec_stay),
         cmocka_unit_test(limits_are_shared),
         cmocka_unit_test(damaged_specs_do_no_harm),

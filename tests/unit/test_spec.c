@@ -65,6 +65,13 @@ static void defaults(void **state)
     job_spec_unref(NULL);
 }
 
+static void bring_script(struct job_spec *s, const char *text)
+{
+    s->script = calloc(1, sizeof(*s->script) + strlen(text));
+    s->script->n = strlen(text);
+    memcpy(s->script->bytes, text, strlen(text));
+}
+
 #define EXEC_WITH(field_name, ...)                                                       \
     do {                                                                                 \
         struct job_spec *s = exec_spec("/bin/true");                                     \
@@ -94,6 +101,9 @@ static void checks_of_exec(void **state)
     EXEC_WITH(NULL, s->input = calloc(1, sizeof(*s->input)));
     EXEC_WITH("stdin_data", s->input = calloc(1, sizeof(*s->input));
               s->stdin_path = strdup("/x"));
+    EXEC_WITH(NULL, bring_script(s, "#!/bin/sh"));
+    EXEC_WITH("script", bring_script(s, "#!/bin/sh"); s->shell = true);
+    EXEC_WITH("script", bring_script(s, "true\n"));
     EXEC_WITH(NULL, s->open_mode = JOB_OPEN_TRUNCATE; s->error_path = strdup("/x"));
     EXEC_WITH("env", s->env = job_env_new((char *const[]){"A=1", "=x", NULL}));
     EXEC_WITH("env", s->env = job_env_new((char *const[]){"A", NULL}));
@@ -346,6 +356,10 @@ static void checks_of_other_kinds(void **state)
     s->input = calloc(1, sizeof(*s->input));
     check(s, "stdin_data");
     s = job_spec_new();
+    s->kind = JOB_KIND_NOOP;
+    bring_script(s, "#!/bin/sh");
+    check(s, "script");
+    s = job_spec_new();
     s->kind = (enum job_kind)99;
     check(s, "kind");
 }
@@ -441,6 +455,7 @@ static void equality(void **state)
     DIFFERS(b->cwd = strdup("/"));
     DIFFERS(b->stdin_path = strdup("/x"));
     DIFFERS(b->input = calloc(1, sizeof(*b->input)));
+    DIFFERS(bring_script(b, "#!/bin/sh\n"));
     DIFFERS(b->queue = strdup("default"));
     DIFFERS(b->output_path = strdup("/x"));
     DIFFERS(b->error_path = strdup("/x"));
