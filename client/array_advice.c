@@ -1,5 +1,5 @@
-/* See array_advice.h. A file that the command names may read VOLT_ARRAY_INDEX: nothing is
- * said of one that has such a word. */
+/* See array_advice.h. A file that the command names, and a script, may read
+ * VOLT_ARRAY_INDEX: nothing is said of one that has such a word. */
 #include "client/array_advice.h"
 #include "client/job_view.h"
 #include "client/say.h"
@@ -45,7 +45,8 @@ void array_advice(const json_t *spec)
     const char *shell = json_string_value(json_object_get(spec, "shell"));
     struct words w = {false, false, false};
     size_t i;
-    if (!json_object_get(spec, "array") || (!argv && !shell))
+    if (!json_object_get(spec, "array") || json_object_get(spec, "script") ||
+        (!argv && !shell))
         return;
     if (shell)
         look_at(&w, spec, shell, true);

@@ -177,15 +177,12 @@ static bool first_line(const char *file, char line[256])
     return true;
 }
 
-/* Whether a script was saved as other systems save texts, which no shell takes: with CR
- * LF at the ends of its lines, or with a byte order mark. Then it is said. */
-static bool is_foreign_text(struct command_advice *ret, const char *word,
-                            const char *file)
+bool command_is_foreign_text(const char *word, const char *line,
+                             struct command_advice *ret)
 {
-    char line[256];
+    const size_t len = strcspn(line, "\n");
 
-    read_head(file, line);
-    const size_t len = strlen(line);
+    *ret = (struct command_advice){{0}, {0}};
     if (strncmp(line, "\xef\xbb\xbf", 3) == 0)
         (void)snprintf(ret->problem, sizeof(ret->problem),
                        "%.100s begins with a byte order mark, which hides its first line "
@@ -197,6 +194,15 @@ static bool is_foreign_text(struct command_advice *ret, const char *word,
                        "its last word (sed -i 's/\\r$//' removes them)",
                        word);
     return *ret->problem;
+}
+
+static bool is_foreign_text(struct command_advice *ret, const char *word,
+                            const char *file)
+{
+    char line[256];
+
+    read_head(file, line);
+    return command_is_foreign_text(word, line, ret);
 }
 
 /* The file that a shell is to read, of `bash FILE ...`; NULL: it is no such command. */
@@ -248,6 +254,31 @@ static void interpreter(const char *file, char name[64])
         (void)snprintf(name, 64, "%s", word);
 }
 
+static bool is_missing(const char *path)
+{
+    return path[0] == '/' && access(path, F_OK) < 0 && errno == ENOENT;
+}
+
+static void say_missing(struct command_advice *ret, const char *word, const char *path)
+{
+    (void)snprintf(ret->problem, sizeof(ret->problem),
+                   "%.100s: its first line names %.100s, which is not there", word, path);
+}
+
+bool command_has_interpreter(const char *word, const char *text,
+                             struct command_advice *ret)
+{
+    char path[256];
+    const char *begin = text + 2 + strspn(text + 2, " \t");
+
+    (void)snprintf(path, sizeof(path), "%.*s", (int)strcspn(begin, " \t\r\n"), begin);
+    *ret = (struct command_advice){{0}, {0}};
+    if (!is_missing(path))
+        return true;
+    say_missing(ret, word, path);
+    return false;
+}
+
 /* A script that can be executed, but by nothing: false, with the reason. */
 static bool has_interpreter(struct command_advice *ret, char *const argv[],
                             const char *file)
@@ -261,12 +292,10 @@ static bool has_interpreter(struct command_advice *ret, char *const argv[],
     char *word = line + (named ? strspn(line, " \t") : 0);
     if (named)
         word[strcspn(word, " \t")] = '\0';
-    if (named && (word[0] != '/' || access(word, F_OK) == 0 || errno != ENOENT))
+    if (named && !is_missing(word))
         return true;
     if (named)
-        (void)snprintf(ret->problem, sizeof(ret->problem),
-                       "%.100s: its first line names %.100s, which is not there", argv[0],
-                       word);
+        say_missing(ret, argv[0], word);
     else
         (void)snprintf(ret->problem, sizeof(ret->problem),
                        "%.100s has no first line like #!/usr/bin/env %s: sh would run it",

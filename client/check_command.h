@@ -29,6 +29,16 @@ enum command_check command_check(char *const argv[], const char *cwd, const char
  * that takes such words itself: *ret says which, and has the line that is meant. */
 bool command_has_operators(char *const argv[], struct command_advice *ret);
 
+/* Whether a script whose text begins so was saved as other systems save texts, which no
+ * shell takes: with CR LF at the ends of its lines, or with a byte order mark. *ret has
+ * the reason; word is what the script is called. */
+bool command_is_foreign_text(const char *word, const char *text,
+                             struct command_advice *ret);
+/* What names, in the first line of a script that is stored, what runs it: whether that is
+ * there. *ret has the reason. */
+bool command_has_interpreter(const char *word, const char *text,
+                             struct command_advice *ret);
+
 /* Appends the words to buf, quoted for a shell where they need it and cut at its size. */
 void command_quote(char *buf, size_t size, char *const argv[]);
 

@@ -57,6 +57,14 @@ static void signal_word(int sig, char *buf, size_t size)
     (void)snprintf(buf, size, "%s%s", number ? "signal " : "", name);
 }
 
+/* What the first line of a script names. Returns new. */
+static char *what_runs(const char *script)
+{
+    script += strncmp(script, "#!", 2) == 0 ? 2 : 0;
+    script += strspn(script, " \t");
+    return strndup(script, strcspn(script, " \t\n"));
+}
+
 /* The path or program of the step that failed, as the job had it. Returns new; NULL: the
  * spec does not tell, or no memory. */
 static char *object_of_step(const json_t *job, const char *step)
@@ -67,6 +75,8 @@ static char *object_of_step(const json_t *job, const char *step)
         return job_view_path(job, "output_path");
     if (strcmp(step, "stderr") == 0)
         return job_view_path(job, "error_path");
+    if (strcmp(step, "exec") == 0 && json_object_get(spec, "script"))
+        return what_runs(job_view_string(spec, "script"));
     if (strcmp(step, "exec") == 0 && program)
         return job_view_word(job, json_string_value(program));
     if (strcmp(step, "cwd") == 0 || strcmp(step, "stdin") == 0)

@@ -36,6 +36,24 @@ static void put_value(char buf[VALUE_MOST], const json_t *value)
     free(text);
 }
 
+/* The lines from the first one that differs: what is in front of them is the same. */
+static void skip_same_lines(const json_t **ours, const json_t **theirs, char *path,
+                            size_t size, json_t *held[2])
+{
+    const char *a = json_string_value(*ours), *b = json_string_value(*theirs);
+    unsigned line = 1;
+    for (size_t len; a && b; a += len + 1, b += len + 1, line++) {
+        len = strcspn(a, "\n");
+        if (strncmp(a, b, len + 1) != 0 || !a[len])
+            break;
+    }
+    if (!a || !b)
+        return;
+    (void)snprintf(path, size, "script, line %u", line);
+    *ours = held[0] = json_stringn(a, strcspn(a, "\n"));
+    *theirs = held[1] = json_stringn(b, strcspn(b, "\n"));
+}
+
 static void compare(struct differing *d, const char *path, const json_t *ours,
                     const json_t *theirs)
 {
@@ -43,9 +61,16 @@ static void compare(struct differing *d, const char *path, const json_t *ours,
     if (json_equal(ours, theirs) || (is_default(ours) && is_default(theirs)) ||
         d->said++ >= SAID_MOST)
         return;
+    char place[40];
+    json_t *held[2] = {NULL, NULL};
+    (void)snprintf(place, sizeof(place), "%s", path);
+    if (strcmp(path, "script") == 0)
+        skip_same_lines(&ours, &theirs, place, sizeof(place), held);
     put_value(here, ours);
     put_value(there, theirs);
-    say("%s: %s here, %s in job %s", path, here, there, d->id);
+    say("%s: %s here, %s in job %s", *held ? place : path, here, there, d->id);
+    json_decref(held[0]);
+    json_decref(held[1]);
 }
 
 /* What is of the submission, or of its place. */

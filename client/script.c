@@ -3,9 +3,12 @@
 #include "client/check_command.h"
 #include "client/say.h"
 #include "client/sbatch.h"
+#include "client/streams.h"
+#include "wire/buffer.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +21,8 @@
 #define SBATCH_MARK "#SBATCH"
 #define LINES_MOST  1000 /* no binary is read to its end */
 #define LINE_BYTES  (64 << 10)
+#define TEXT_MOST   ((size_t)8 << 20) /* as MaxStdin= may be */
+#define BY_PATH     "; --by-path runs the file as it is then"
 
 /* What follows the mark of a line; NULL: it has another beginning. */
 static const char *behind(const char *line, const char *mark)
@@ -117,15 +122,104 @@ static int add_interpreter(struct word_list *command, const char *line)
     return r;
 }
 
+static int say_no_interpreter(const struct reading *r, const char *more)
+{
+    say("%s has %s lines, but no first line like #!/bin/sh, which names what runs it%s",
+        r->path, r->is_slurm ? SBATCH_MARK : VOLT_MARK, more);
+    return -EINVAL;
+}
+
+static bool says_by_path(const struct script *s)
+{
+    for (size_t i = 0; i < s->options.n; i++)
+        if (strcmp(s->options.at[i], "--by-path") == 0)
+            return true;
+    return false;
+}
+
+/* What no voltd takes as a script. Returns whether it is said. */
+static bool refuse_text(const char *name, const char *text, size_t n, const char *way)
+{
+    json_t *string = strlen(text) == n ? json_stringn(text, n) : NULL;
+    unsigned line = 1;
+    json_decref(string);
+    if (string)
+        return false;
+    for (size_t at = 0; at < n; line++) {
+        const size_t len = strcspn(text + at, "\n");
+        json_t *part = at + len < n && !text[at + len]
+                           ? NULL
+                           : json_stringn(text + at, len);
+        json_decref(part);
+        if (!part)
+            break;
+        at += len + 1;
+    }
+    say("%s: line %u is not text in UTF-8, as what is stored with a job has to be%s", name,
+        line, way);
+    return true;
+}
+
+/* The whole of it, NUL-terminated; *ret is freed by the caller. 0; -errno, said. */
+static int read_text(int fd, const char *name, const char *way, char **ret, size_t *ret_n)
+{
+    struct wire_buf bytes = {0};
+    ssize_t n = 1;
+    int r = 0;
+    while (r == 0 && n > 0) {
+        r = wire_buf_reserve(&bytes, 65536);
+        n = r == 0 ? streams_read(fd, bytes.data + bytes.end, bytes.cap - bytes.end) : 0;
+        if (n < 0) {
+            r = -errno;
+            say("%s: %s", name, strerror(-r));
+        }
+        bytes.end += n > 0 ? (size_t)n : 0;
+        if (wire_buf_len(&bytes) > TEXT_MOST) {
+            say("%s: a script of more than %zu MiB is not stored%s", name,
+                TEXT_MOST >> 20, way);
+            r = -EFBIG;
+        }
+    }
+    const size_t len = wire_buf_len(&bytes);
+    char *text = r == 0 ? malloc(len + 1) : NULL;
+    if (text) {
+        memcpy(text, bytes.data + bytes.start, len);
+        text[len] = '\0';
+        *ret = text;
+        *ret_n = len;
+    } else if (r == 0 || r == -ENOMEM) {
+        say("out of memory");
+        r = -ENOMEM;
+    }
+    wire_buf_fini(&bytes);
+    return r;
+}
+
+/* Takes what is in the file into r->to->text. 0; negative, said. */
+static int store(struct reading *r, int fd)
+{
+    struct command_advice advice;
+    size_t n;
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return -errno;
+    int result = read_text(fd, r->path, BY_PATH, &r->to->text, &n);
+    if (result < 0 || refuse_text(r->path, r->to->text, n, BY_PATH))
+        return result < 0 ? result : -EINVAL;
+    if (command_is_foreign_text(r->path, r->to->text, &advice)) {
+        say("%s", advice.problem);
+        return -EINVAL;
+    }
+    return strncmp(r->to->text, "#!", 2) == 0 ? 0 : say_no_interpreter(r, BY_PATH);
+}
+
 /* By its absolute path, as the script may name another directory to run in. */
 static int make_command(const struct reading *r, const char *path, bool executable)
 {
     struct word_list *command = &r->to->command;
-    if (!executable && !r->interpreter[0]) {
-        say("%s has %s lines, but no first line like #!/bin/sh, which names what runs it",
-            r->path, r->is_slurm ? SBATCH_MARK : VOLT_MARK);
-        return -EINVAL;
-    }
+    if (r->to->text)
+        return word_list_add(command, path);
+    if (!executable && !r->interpreter[0])
+        return say_no_interpreter(r, "");
     int result = executable ? 0 : add_interpreter(command, r->interpreter);
     return result < 0 ? result : word_list_add(command, path);
 }
@@ -151,7 +245,8 @@ static bool make_path(char path[PATH_ROOM], const char *directory, const char *w
     return true;
 }
 
-int script_find(const char *word, const char *directory, struct script *ret)
+int script_find(const char *word, const char *directory, bool by_path,
+                struct script *ret)
 {
     char path[PATH_ROOM];
     struct command_advice advice;
@@ -176,6 +271,8 @@ int script_find(const char *word, const char *directory, struct script *ret)
     *ret = (struct script){0};
     struct reading reading = {.path = word, .to = ret};
     int r = read_lines(&reading, in);
+    if (r == 0 && reading.found && !by_path && !says_by_path(ret))
+        r = store(&reading, fd);
     (void)fclose(in);
     if (r == 0 && reading.found)
         r = make_command(&reading, path, st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH));
@@ -185,8 +282,87 @@ int script_find(const char *word, const char *directory, struct script *ret)
     return r;
 }
 
+/* How a script that comes from nowhere is given otherwise. */
+static int refuse_standard(const char *text)
+{
+    if (!*text) {
+        say("no script comes through standard input: volt-submit - < SCRIPT");
+        return -EINVAL;
+    }
+    say("what comes through standard input has no first line like #!/bin/sh, which names "
+        "what runs it");
+    say("what a shell is to read: volt-submit --stdin=- -- sh; commands, one a line: "
+        "volt-submit --each-line - -- sh -c {}");
+    return -EINVAL;
+}
+
+int script_read(struct script *ret)
+{
+    struct command_advice advice;
+    size_t n;
+    *ret = (struct script){0};
+    struct reading reading = {.path = "standard input", .to = ret};
+    if (isatty(STDIN_FILENO))
+        say("the script is read from the terminal; Ctrl-D ends it");
+    int r = read_text(STDIN_FILENO, reading.path, "", &ret->text, &n);
+    if (r == 0 && refuse_text(reading.path, ret->text, n, ""))
+        r = -EINVAL;
+    if (r == 0 && command_is_foreign_text(reading.path, ret->text, &advice)) {
+        say("%s", advice.problem);
+        r = -EINVAL;
+    }
+    if (r == 0 && strncmp(ret->text, "#!", 2) != 0)
+        r = refuse_standard(ret->text);
+    FILE *in = r == 0 ? fmemopen(ret->text, n, "r") : NULL;
+    if (in) {
+        r = read_lines(&reading, in);
+        (void)fclose(in);
+    } else if (r == 0) {
+        r = -ENOMEM;
+        say("out of memory");
+    }
+    if (r == 0 && says_by_path(ret)) {
+        say("--by-path: standard input has no path");
+        r = -EINVAL;
+    }
+    if (r == 0)
+        r = word_list_add(&ret->command, "script");
+    if (r == 0)
+        return 1;
+    script_fini(ret);
+    return r;
+}
+
+/* Whether a line asks for the folder of its script: a shell's, Python's, Perl's way. */
+static bool asks_own_path(const char *line, size_t len)
+{
+    static const char *const words[] = {"BASH_SOURCE", "${0%", "__file__", "FindBin"};
+    if (memmem(line, len, "dirname", 7) && memmem(line, len, "$0", 2))
+        return true;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (memmem(line, len, words[i], strlen(words[i])))
+            return true;
+    return false;
+}
+
+void script_advise_path(const char *word, const char *text)
+{
+    unsigned number = 1;
+    for (size_t len; *text; text += len + (text[len] == '\n'), number++) {
+        len = strcspn(text, "\n");
+        if (text[strspn(text, " \t")] == '#' || !asks_own_path(text, len))
+            continue;
+        say("note: %s: line %u: it is stored with the job and runs from another folder; "
+            "the job begins in this one, and --by-path runs the file itself",
+            word, number);
+        return;
+    }
+}
+
 void script_fini(struct script *s)
 {
+    free(s->text);
+    s->text = NULL;
     word_list_fini(&s->options);
     word_list_fini(&s->command);
 }

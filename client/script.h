@@ -5,7 +5,10 @@
  *     #VOLT --array 1-10
  *
  * The lines stand before the first one that is neither empty nor a comment. #SBATCH lines
- * are those of Slurm: sbatch.h. */
+ * are those of Slurm: sbatch.h.
+ *
+ * Such a script is stored with its job, and so is one that comes through standard input:
+ * what is queued runs as it was, whatever becomes of the file. */
 #ifndef VOLT_CLIENT_SCRIPT_H
 #define VOLT_CLIENT_SCRIPT_H
 
@@ -15,17 +18,26 @@
 
 struct script {
     struct word_list options; /* for volt-submit */
-    struct word_list command; /* what runs it: its absolute path, behind its interpreter
-                               * where it is not executable */
+    struct word_list command; /* its absolute path; of one that is not stored and not
+                               * executable behind its interpreter */
+    char *text;               /* what is stored, NUL-terminated; NULL: nothing */
     bool truncates;           /* files of output, where no option says otherwise */
     bool slurm;               /* it has #SBATCH lines */
 };
 
-/* Looks at the file that `word`, the first of a command, names in the directory where the
+/* by_path: the file is run as it will be, and not stored; its lines may say so too.
+ *
+ * Looks at the file that `word`, the first of a command, names in the directory where the
  * job is to run: with a slash in it, or a file there that no folder of PATH has. 1: it is
  * such a script, and *ret is to be finished; 0: it is none; negative: the mistake is
  * said. */
-int script_find(const char *word, const char *directory, struct script *ret);
+int script_find(const char *word, const char *directory, bool by_path,
+                struct script *ret);
+/* The same of what comes through standard input, which is read to its end: any script is
+ * one. 1, or negative. */
+int script_read(struct script *ret);
+/* Notes what a script that is stored says of its own path, which is another one then. */
+void script_advise_path(const char *word, const char *text);
 void script_fini(struct script *s);
 
 #endif

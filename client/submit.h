@@ -29,6 +29,9 @@ struct submit_options {
     int operands;
     struct word_list merged; /* with the options of a script */
     bool truncates, slurm;   /* as the script has it: script.h */
+    char *script;            /* its text, if it is stored */
+    const char *script_name; /* as it was given */
+    bool by_path;
     bool no_env, all_env, no_limits, no_check, no_autostart, has_umask, reads_stdin;
     bool singleton;
     bool passes_env; /* the environment of this process is part of the spec */

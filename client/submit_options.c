@@ -59,6 +59,7 @@ const char *submit_option_of(const char *member, size_t len)
         {"priority", "--priority"},
         {"queue", "--queue"},
         {"retry", "--retry"},
+        {"script", "script"},
         {"shell", "--shell"},
         {"start_by_usec", "--start-by"},
         {"stdin", "--stdin"},
@@ -341,6 +342,9 @@ static int take_mode(struct submit_options *o, int key, const char *arg)
     case OPT_NO_CHECK:
         o->no_check = true;
         return 0;
+    case OPT_BY_PATH:
+        o->by_path = true;
+        return 0;
     case OPT_SINGLETON:
         o->singleton = true;
         return 0;
@@ -440,7 +444,7 @@ static int take_command(struct submit_options *o, int argc, char **argv)
     bool file = o->file && !o->each_line;
     bool want = !file && !shell && runs_process(o);
     bool input = argc == 1 && strcmp(argv[0], "-") == 0; /* as of other programs */
-    if (argc == 0 || (input && want))
+    if (argc == 0 || (input && !want))
         return want ? list_advice_no_command(o) : 0;
     if (!want && !file && !shell) {
         say("kind %s runs no command, but there is one: %s", kind_of(o), argv[0]);
@@ -450,6 +454,9 @@ static int take_command(struct submit_options *o, int argc, char **argv)
         say("%s: a command besides %s", argv[0], file ? "--file" : "--shell");
         return -EINVAL;
     }
+    if (o->script &&
+        json_object_set_new(o->spec, "script", json_string(o->script)) < 0)
+        return -ENOMEM;
     json_t *list = json_array();
     (void)json_object_set_new(o->spec, "argv", list);
     for (int i = 0; i < argc; i++)
@@ -510,6 +517,13 @@ static int check_command(const struct submit_options *o, bool own_daemon)
     const char *cwd = json_string_value(json_object_get(o->spec, "cwd"));
     const char *command = o->argv[o->operands];
     struct command_advice advice;
+    if (o->script && command_has_interpreter(o->script_name, o->script, &advice))
+        return SUBMIT_GO;
+    if (o->script) {
+        say("%s", advice.problem);
+        say("--no-check submits it all the same");
+        return SUBMIT_EXIT_NOT_EXECUTABLE;
+    }
     if (!json_object_get(o->spec, "argv") || !*command || !cwd ||
         (json_object_get(o->spec, "array") && strstr(command, "{i}")) ||
         (o->each_line && strstr(command, "{}")))
@@ -708,6 +722,20 @@ static int merge(struct submit_options *o, const struct script *script, int argc
     return r;
 }
 
+/* "-" is the script that comes through standard input. As script_find(). */
+static int find_script(const char *word, const char *directory, bool by_path, bool input,
+                       struct script *ret)
+{
+    if (strcmp(word, "-") != 0)
+        return script_find(word, directory, by_path, ret);
+    if (!by_path && !input)
+        return script_read(ret);
+    say(by_path ? "--by-path: standard input has no path"
+                : "- is the script from standard input, which something else reads too; "
+                  "give the script by its name");
+    return -EINVAL;
+}
+
 /* A command that is a script with options of its own: o->merged is the command line then.
  * 0; negative, and said. */
 static int merge_script(struct submit_options *o, int argc, char **argv)
@@ -720,7 +748,7 @@ static int merge_script(struct submit_options *o, int argc, char **argv)
                            .stop_at_operand = true};
     const char *directory = ".", *value = NULL;
     struct given given[GIVEN_MOST] = {{0, NULL}};
-    bool runs_it = true;
+    bool runs_it = true, by_path = false, input = false;
     struct script script;
     int key;
     while ((key = options_next(&opts)) != OPTION_END) {
@@ -729,13 +757,16 @@ static int merge_script(struct submit_options *o, int argc, char **argv)
         note_given(&opts, given, key);
         value = opts.arg;
         directory = key == 'd' ? value : directory;
-        runs_it &= key != 'f' && key != OPT_SHELL && key != 'h' && key != OPT_VERSION;
+        runs_it &= key != 'f' && key != OPT_SHELL && key != 'h' && key != OPT_VERSION &&
+                   (key != OPT_KIND || strcmp(value, "exec") == 0);
+        by_path |= key == OPT_BY_PATH;
+        input |= (key == OPT_STDIN || key == OPT_EACH_LINE) && strcmp(value, "-") == 0;
     }
     int operand = optind;
     if (!runs_it || operand >= argc)
         return 0;
     bool dashes = strcmp(argv[operand - 1], "--") == 0 && argv[operand - 1] != value;
-    int r = script_find(argv[operand], directory, &script);
+    int r = find_script(argv[operand], directory, by_path, input, &script);
     if (r <= 0)
         return r;
     r = are_options(&script, argv[operand])
@@ -743,6 +774,9 @@ static int merge_script(struct submit_options *o, int argc, char **argv)
             : -EINVAL;
     o->truncates = script.truncates;
     o->slurm = script.slurm;
+    o->script = script.text;
+    o->script_name = script.text ? argv[operand] : NULL;
+    script.text = NULL;
     script_fini(&script);
     return r;
 }
@@ -806,4 +840,5 @@ void submit_options_fini(struct submit_options *o)
     json_decref(o->spec);
     json_decref(o->env);
     word_list_fini(&o->merged);
+    free(o->script);
 }

@@ -8,6 +8,7 @@
 #include "client/last_list.h"
 #include "client/outputs.h"
 #include "client/retry_watch.h"
+#include "client/script.h"
 #include "client/job_view.h"
 #include "client/key_differs.h"
 #include "client/list_advice.h"
@@ -113,7 +114,10 @@ static void say_refused(const struct submit_options *o, struct client *c,
         !json_object_get(o->spec, "on_exists"))
         say("--if-exists=coalesce prints the id of that job while it is not done; "
             "--if-exists=replace cancels it");
-    if (whole && !list_advice_too_long(o) && o->passes_env)
+    if (whole && o->script)
+        say("its script has %zu bytes: --by-path runs the file as it is then",
+            strlen(o->script));
+    else if (whole && !list_advice_too_long(o) && o->passes_env)
         say("the environment is part of it; --no-env leaves it out, -E VAR passes on "
             "one");
 }
@@ -550,6 +554,8 @@ static int submit_and_wait(struct submission *s)
     if (s->out_of_memory)
         say("out of memory");
     bool bad = r != 0 || s->rejected > 0 || s->out_of_memory;
+    if (r == 0 && !s->o->quiet && s->o->script)
+        script_advise_path(s->o->script_name, s->o->script);
     if (r == 0 && !s->o->quiet && !s->o->reads_stdin)
         unread_input_remark(s->o->spec);
     if (r == 0 && !s->o->quiet) {

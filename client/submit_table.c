@@ -45,6 +45,9 @@ static const struct option_entry job_options[] = {
      "last argument; - is standard input"},
     {"null", '0', NULL,
      "with --each-line: a NUL byte ends each entry, as of find -print0, and no line end"},
+    {"by-path", OPT_BY_PATH, NULL,
+     "run the file of a script as it is when the job starts; a script with #VOLT or "
+     "#SBATCH lines is otherwise stored with the job, and runs as it was submitted"},
     {"shell", OPT_SHELL, "TEXT", "run TEXT with /bin/sh -c instead of COMMAND"},
     {"key", OPT_KEY, "KEY",
      "submit once: the same job with this key again prints "
@@ -257,6 +260,7 @@ void submit_help(void)
     (void)fputs(
         "Usage: volt-submit [OPTIONS] [--] COMMAND [ARG...]\n"
         "       volt-submit [OPTIONS] [--] script.sh [ARG...]\n"
+        "       volt-submit [OPTIONS] - [ARG...] < script.sh\n"
         "       volt-submit [OPTIONS] --shell 'TEXT'\n"
         "       volt-submit [OPTIONS] -f jobs.ndjson\n"
         "       volt-submit [OPTIONS] --each-line FILE [--] COMMAND [ARG...]\n"
@@ -278,6 +282,7 @@ void submit_help(void)
     (void)fputs(
         "\nA script may have options in its first lines: #VOLT --timeout=2h. Options of\n"
         "the command line win. #SBATCH lines count where an option of Slurm has an equal.\n"
+        "Such a script is stored with the job, as is one that comes through standard input.\n"
         "\nLetters that mean something else in systemd-run (s) or Slurm's sbatch (S):\n"
         "-d (s --same-dir, S --dependency), -F (S --nodefile), -n (S --ntasks),\n"
         "-p (s --property, S --partition), -q (s --quiet, S --qos), -w (S --nodelist).\n"

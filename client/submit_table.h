@@ -51,6 +51,7 @@ enum {
     OPT_ARRAY,
     OPT_EACH_LINE,
     OPT_SHELL,
+    OPT_BY_PATH,
     OPT_RAW,
     OPT_RECONNECT,
     OPT_JSON,

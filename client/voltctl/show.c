@@ -1,14 +1,20 @@
 /* voltctl show: everything about jobs as NAME=VALUE lines, or JSON. */
+#include "client/job_view.h"
+#include "client/say.h"
 #include "client/term.h"
 #include "client/voltctl/verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { OPT_SCRIPT = OPTION_LONG };
 
 static const struct option_entry options[] = {
     {"property", 'p', "NAME",
      "only this one, such as state or spec.name; several with commas"},
+    {"script", OPT_SCRIPT, NULL, "only the text of the script that is stored with the job"},
     CTL_FILTER_OPTIONS,
     CTL_TIME_OPTIONS,
     CTL_JSON_OPTION,
@@ -69,6 +75,10 @@ static void print_members(const struct prefix *before, json_t *object, const cha
         }
         if (!is_asked_for(&here, names))
             continue;
+        if (!names && before && strcmp(key, "script") == 0) {
+            term_print("spec.script_bytes=%zu\n", json_string_length(value));
+            continue;
+        }
         char *text = json_is_string(value)
                          ? NULL
                          : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -82,9 +92,28 @@ static void print_members(const struct prefix *before, json_t *object, const cha
 
 struct show {
     bool json, any;    /* something was printed */
+    bool script;
     const char *names; /* NULL: all */
     json_t *filter;    /* NULL: none */
 };
+
+/* Byte by byte, but for a terminal. */
+static int print_script(const json_t *job)
+{
+    const json_t *script = json_object_get(json_object_get(job, "spec"), "script");
+    if (!script) {
+        say("job %s has no script that is stored with it: `voltctl status %s` prints its "
+            "command",
+            job_view_string(job, "id"), job_view_string(job, "id"));
+        return CTL_EXIT_FAILED;
+    }
+    const char *text = json_string_value(script);
+    if (term_is_tty(STDOUT_FILENO))
+        term_print("%s", text);
+    else /* a file, or a program: nothing that a terminal shows */
+        term_put_clean(text, strlen(text));
+    return CTL_EXIT_OK;
+}
 
 static int one(struct ctl *ctl, const char *id, void *arg)
 {
@@ -95,10 +124,12 @@ static int one(struct ctl *ctl, const char *id, void *arg)
     if (code != CTL_EXIT_OK)
         return code;
     json_t *job = json_object_get(reply.parameters, "job");
-    if (show->any && !show->json)
+    if (show->any && !show->json && !show->script)
         (void)putchar('\n');
     show->any = true;
-    if (show->json)
+    if (show->script)
+        code = print_script(job);
+    else if (show->json)
         ctl_print_json(job);
     else
         print_members(NULL, job, show->names);
@@ -113,6 +144,7 @@ static int parse(struct ctl *ctl, struct show *show)
         if (key == OPTION_BAD)
             return ctl->code;
         show->json |= key == CTL_OPT_JSON;
+        show->script |= key == OPT_SCRIPT;
         if (key == 'p')
             show->names = ctl->options.arg;
         if (ctl_filter_take(&show->filter, key, ctl->options.arg) < 0)
@@ -120,6 +152,8 @@ static int parse(struct ctl *ctl, struct show *show)
     }
     if (show->json && show->names)
         return ctl_usage(ctl, "--json prints an object with all; --property lines");
+    if (show->script && (show->json || show->names))
+        return ctl_usage(ctl, "--script prints the text alone");
     return OPTION_END;
 }
 
@@ -141,7 +175,8 @@ const struct verb verb_show = {
         "Those that are named; of these those that match, or all that match.\n\n"
         "Lines of NAME=VALUE, with an empty line between jobs. Values are escaped like\n"
         "JSON strings: \\n, \\t, \\\\, \\u001b. With --json one object a line; what was\n"
-        "submitted is in its member spec.\n",
+        "submitted is in its member spec. Of a script that is stored with its job the\n"
+        "lines have the size, spec.script_bytes.\n",
     .options = options,
     .run = run,
 };

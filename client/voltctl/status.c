@@ -76,6 +76,10 @@ static void print_command(const json_t *job)
     }
     if (shell || json_array_size(argv) > 0)
         (void)putchar('\n');
+    const json_t *script = json_object_get(spec, "script");
+    if (script)
+        term_print("    Script: stored with the job, %zu bytes; voltctl show --script %s\n",
+                   json_string_length(script), job_view_string(job, "id"));
     const char *cwd = json_string_value(json_object_get(spec, "cwd"));
     if (cwd) {
         (void)fputs(" Directory: ", stdout);

@@ -41,7 +41,8 @@ echo "$1 $VOLT_ARRAY_INDEX"
 
 def test_one_that_is_not_executable(shared):
     write(shared, "plain.sh", "#! /bin/sh -e\n#VOLT -n plain\nfalse\necho never\n", 0o644)
-    assert dry(shared, "plain.sh", "x")["argv"] == ["/bin/sh", "-e", f"{shared.dir}/plain.sh", "x"]
+    assert dry(shared, "plain.sh", "x")["argv"] == [f"{shared.dir}/plain.sh", "x"]
+    assert dry(shared, "--by-path", "plain.sh", "x")["argv"] == ["/bin/sh", "-e", f"{shared.dir}/plain.sh", "x"]
     r = shared.submit("-w", "./plain.sh")
     assert r.code == 1
     write(shared, "bare.sh", "#VOLT -n bare\n", 0o644)
