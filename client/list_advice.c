@@ -20,7 +20,7 @@ int list_advice_no_command(const struct submit_options *o)
         say("where each line is a command: volt-submit --each-line %s -- sh -c {}",
             o->file);
     else if (input)
-        say("a script: volt-submit ./SCRIPT, which also reads its #SBATCH and #VOLT lines; "
+        say("a script, with a first line like #!/bin/sh: volt-submit -; "
             "what a shell is to read: volt-submit --stdin=- -- sh; commands, one a line: "
             "volt-submit --each-line - -- sh -c {}");
     return -EINVAL;

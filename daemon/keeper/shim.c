@@ -201,7 +201,6 @@ static bool run_job(struct shim *self)
         fail_job(&self->end, CHILD_STEP_SCRIPT, -r);
         return true;
     }
-    CRASH_POINT("shim-script");
     bool clean = run_child(self, self->script.path);
     script_file_fini(&self->script);
     return clean;

@@ -1,5 +1,5 @@
-/* A keeper that is handed scripts: only such as cannot change any more, and a job runs with
- * its script or not at all. */
+/* A keeper that is handed scripts: only such as cannot change any more, and a job runs
+ * with its script or not at all. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@ static int text_of(const char *bytes, size_t n, int seals)
     return fd;
 }
 
-/* The reply to a START of `sh SCRIPT`, or of `sh` where script_at is 0; script: -1, none. */
+/* The reply to a START of sh with SCRIPT, or alone: script_at 0. script -1: none. */
 static int start(struct keeper_client *c, const struct job_key *key, size_t script_at,
                  int script)
 {
