@@ -196,7 +196,7 @@ def test_kill_as_everywhere(shared):
 def test_a_script_on_standard_input(shared):
     """As at and sbatch take it."""
     r = shared.submit(input="echo from the script\n")
-    assert r.code == 125 and r.err.splitlines()[-1].startswith("volt-submit: a script: volt-submit ./SCRIPT,"), r
+    assert r.code == 125 and r.err.splitlines()[-1].startswith("volt-submit: a script, with a first line like #!/bin/sh: volt-submit -;"), r
     assert shared.submit("-F", "--quiet", "--stdin=-", "sh", input="echo from the script\n").out == "from the script\n"
     assert len(shared.submit().err.splitlines()) == 1  # /dev/null is none
 

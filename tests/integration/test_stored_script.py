@@ -289,7 +289,7 @@ def test_of_two_users(private):
     os.chmod(private.dir, 0o755)
     os.chmod(gate.path, 0o666)
     with private.connect() as v:
-        ident = v.ok(JOBS + "Submit", {"spec": {"script": f"#!/bin/sh\nread x <{gate.path}\n"}})["id"]
+        ident = v.ok(JOBS + "Submit", {"spec": {"script": f"#!/bin/sh\nread x <{gate.path}\ntrue\n"}})["id"]
         main_of(v, ident)
         (path,) = [p for p in files(private) if p.name == "script"]
         st = path.stat()
