@@ -15,21 +15,21 @@
 #include "base/crc.h"
 #include "base/file.h"
 
-/* What is in the file. */
+/* Layout of a file. */
 struct image {
-    uint32_t crc; /* of what follows the version */
+    uint32_t crc; /* of the bytes from id on */
     uint32_t version;
     uint64_t id, permits, capacity, since_usec, in_job, in_lease;
     int64_t pid, in_index;
     uint32_t uid, mode;
     char name[JOB_CLAIM_BYTES + 1], command[LEASE_COMMAND + 1];
-    uint64_t waits; /* 1: it does */
+    uint64_t waits; /* 1: the lease waits; 0: it is held */
 };
 
 #define HEAD offsetof(struct image, id)
 
-/* The bytes of each version. The next one appends its members, which are zeroes when an
- * older file is read. */
+/* Size of the file in each version. A new version appends members; in an older file they
+ * read as zeroes. */
 static const size_t sizes[] = {offsetof(struct image, waits), sizeof(struct image)};
 enum { VERSIONS = sizeof(sizes) / sizeof(sizes[0]) };
 
@@ -60,7 +60,8 @@ int lease_dir_open(int state_fd)
     return fd < 0 ? -errno : fd;
 }
 
-/* A stream of its own: the descriptor that is kept would be at its end afterwards. */
+/* Opens a second descriptor for the scan: a scan of dir_fd itself would leave it at its
+ * end. */
 static int open_to_read(int dir_fd, DIR **ret)
 {
     int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -75,7 +76,7 @@ static int open_to_read(int dir_fd, DIR **ret)
     return r;
 }
 
-/* The id of the next file of a lease; 0: there is none, and *ret_err is 0 or -errno. */
+/* Returns the id of the next file; 0 at the end, with 0 or -errno in *ret_err. */
 static uint64_t next_id(DIR *dir, int *ret_err)
 {
     const struct dirent *e;
@@ -171,8 +172,8 @@ int lease_file_make(int dir_fd, const struct lease_ask *ask, bool waits, int *re
     return r;
 }
 
-/* By a descriptor for writing, as lease_file_give(): inotify tells its close apart from a
- * holder's. */
+/* Opens the file for writing, as lease_file_give() does: inotify then reports another
+ * event at the close than for a holder. */
 int lease_file_is_held(int dir_fd, uint64_t id)
 {
     char name[24];
@@ -233,7 +234,7 @@ int lease_file_read(int dir_fd, uint64_t id, struct lease_told *ret)
     return r;
 }
 
-/* One write of a few hundred bytes, which a voltd that is killed does or does not. */
+/* Writes a few hundred bytes at once: a voltd that is killed has written all or none. */
 int lease_file_give(int dir_fd, uint64_t id, uint64_t since_usec, uint64_t had)
 {
     struct lease_told told;

@@ -1,21 +1,21 @@
-/* Files of leases: `<state dir>/leases/<id>`, one for each that is held or waits.
+/* Files of leases: `<state dir>/leases/<id>`, one for each lease that is held or waits.
  *
- * What has a lease, or waits for it, has the file open, with a shared lock of flock(2) on
- * it: by a descriptor that voltd has made and handed over, which the holder's children
- * inherit. The kernel drops the lock at the last close, whatever has ended the processes,
- * and at a reboot. So the lock says whether the lease goes on, to this voltd and to the
- * next one; a pid or a connection could not. What the lease is, and whether it waits,
- * stands in the file, which is written before it is locked: one that is locked is whole.
- * While one that voltd cannot read is locked it does not start: it would give the lock to
- * another as well.
+ * voltd opens the file, takes a shared lock of flock(2) on it, and hands the descriptor
+ * to the client. Children of the client inherit the descriptor. The kernel drops the lock
+ * at the last close, however the processes ended, and at a reboot. So the lock tells this
+ * voltd and the next one whether the lease goes on; a pid or a connection could not.
  *
- * One that waits keeps its place in the line by its id, over a restart of voltd and a
- * lost connection. No time is set to its client for coming back: while it lives it has
- * its place.
+ * The file says what the lease is and whether it waits. The file is written before it is
+ * locked, so a locked file is complete. While a locked file cannot be read, voltd does
+ * not start: it could grant the lock to a second process.
  *
- * Rejected: a connection that is the lease, kept for a while after a restart of voltd for
- * a client that comes back. Where volt-lock was killed and its command goes on, or was
- * stopped for longer, another one would have the lock as well. */
+ * A waiting lease keeps its place in the line by its id, over a restart of voltd and a
+ * lost connection. The client may come back at any time: its place lasts as long as its
+ * descriptor.
+ *
+ * Rejected: a lease that is a connection, kept for some time after a restart of voltd
+ * until the client reconnects. If volt-lock were killed while its command runs, or
+ * stopped for longer, a second process would get the lock. */
 #ifndef VOLTD_LEASE_LEASE_FILE_H
 #define VOLTD_LEASE_LEASE_FILE_H
 
@@ -23,33 +23,39 @@
 #include <stdint.h>
 #include "daemon/core/leases.h"
 
-/* The directory of them, made where it is missing: a descriptor or -errno. */
+/* Opens the directory of the files, which is made if it is missing. Returns a descriptor
+ * or -errno. */
 int lease_dir_open(int state_fd);
-/* Calls fn for the id of each, until it is negative, which is returned. 0; -errno: there
- * may be others, which have not been found. */
+/* Calls fn for the id of each file until fn returns a negative number. Returns that
+ * number; 0; or -errno, and some files may not have been found. */
 int lease_dir_scan(int dir_fd, int (*fn)(uint64_t id, void *arg), void *arg);
-/* Of the name of a file; 0: it is none of them. */
+/* Returns the id in the name of a file; 0 if the name is not that of a lease's file. */
 uint64_t lease_file_id(const char *name);
 
-/* Makes the file of one that waits or is held, and locks it. *ret_fd: the descriptor for
- * its process, which can only be read. 0 or -errno, and there is no file. Blocks on the
- * disk, with the others. */
+/* Makes the file of a lease that waits or is held, and locks it. *ret_fd: a descriptor
+ * for the client, to read alone. Returns 0, or -errno and no file. Blocks on the disk, as
+ * all do. */
 int lease_file_make(int dir_fd, const struct lease_ask *ask, bool waits, int *ret_fd);
-/* One that waits is held, since then; had: of so many permits. All else stays as it was
- * asked for. 0 or -errno: it may be either. */
+/* Writes that the lease is held since since_usec, and that its semaphore had so many
+ * permits. The rest stays. Returns 0, or -errno and either state in the file. */
 int lease_file_give(int dir_fd, uint64_t id, uint64_t since_usec, uint64_t had);
-/* Whether it is locked. 1; 0: it is not, or there is no file; -errno: not known. */
+/* Returns 1 if the file is locked, 0 if it is not or does not exist, -errno if that is
+ * not known. */
 int lease_file_is_held(int dir_fd, uint64_t id);
 
-/* What a file says; what points to text points into it. */
+/* Contents of a file. The texts of ask point into this struct. */
 struct lease_told {
     struct lease_ask ask;
     bool waits;
     char name[JOB_CLAIM_BYTES + 1], command[LEASE_COMMAND + 1];
 };
-/* 0; -EBADMSG: it is damaged; -EPROTONOSUPPORT: a newer voltd has made it; -errno. */
+/* Returns:
+ *   0                 success
+ *   -EBADMSG          the file is damaged
+ *   -EPROTONOSUPPORT  a newer voltd wrote the file
+ *   other -errno      the file cannot be opened or read */
 int lease_file_read(int dir_fd, uint64_t id, struct lease_told *ret);
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 int lease_file_remove(int dir_fd, uint64_t id);
 
 #endif

@@ -20,12 +20,12 @@
 #include "daemon/submit/ids.h"
 #include "daemon/core/tx.h"
 
-#define LOOKS_MOST 32 /* files in one poll */
+#define LOOKS_MOST 32 /* files that one poll checks */
 
 struct leasing {
     struct core *core;
     int dir_fd, inotify_fd;
-    size_t untold; /* the reader's: leases to look at, as events were lost */
+    size_t untold; /* of the inotify reader: leases to check because events were lost */
 };
 
 /* --- asking ------------------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static void reserve(void *arg)
     a->ret = ids_reserve(parts_of(a->core)->ids, 1, &a->ret_err);
 }
 
-/* 0 or -errno with its text. */
+/* Returns 0, or -errno with the text in a->ret_err. */
 static int take_id(struct volt_cx *cx, struct lease_acquire *a)
 {
     while (!ids_take(parts_of(a->core)->ids, 1, &a->ask.id)) {
@@ -48,8 +48,8 @@ static int take_id(struct volt_cx *cx, struct lease_acquire *a)
     return 0;
 }
 
-/* Whether the place is there, with no other call that waits for it. One that has been
- * given meanwhile is the client's, which has the descriptor: there is no lease then. */
+/* Returns whether the place exists and no other call waits for it. a->lease stays NULL if
+ * the lease has been handed over: the client has it by its descriptor. */
 static bool resume(struct lease_acquire *a)
 {
     core_lock(a->core);
@@ -67,7 +67,8 @@ static bool resume(struct lease_acquire *a)
     return there;
 }
 
-/* 0: a->lease is set; NULL: the place was given meanwhile. */
+/* Returns 0 or -errno. After 0 a->lease is NULL if the lease had been handed over
+ * already. */
 static int begin(struct volt_cx *cx, struct lease_acquire *a)
 {
     struct tx tx;
@@ -82,7 +83,7 @@ static int begin(struct volt_cx *cx, struct lease_acquire *a)
     a->ask.since_usec = jobs_now_usec();
     core_begin(&tx, a->core);
     r = leases_ask(&tx, &a->ask, a->waits, &a->lease, &a->ret_err);
-    if (r == 0) { /* what it is really inside of */
+    if (r == 0) { /* the job or lease that core has found around it */
         a->ask.in_job = a->lease->in_job;
         a->ask.in_lease = a->lease->in_lease;
     }
@@ -91,7 +92,7 @@ static int begin(struct volt_cx *cx, struct lease_acquire *a)
     return r;
 }
 
-/* Whether it has what it claims; else it is woken then. */
+/* Returns whether the lease is granted; otherwise the task is woken when it is. */
 static bool is_given(struct volt_cx *cx, struct lease_acquire *a)
 {
     struct lease *l = a->lease;
@@ -107,7 +108,7 @@ static bool is_given(struct volt_cx *cx, struct lease_acquire *a)
     return given;
 }
 
-/* Makes its file or, if it has one, says there that it waits no longer. */
+/* Makes the file of the lease; if there is one, writes into it that the lease is held. */
 static void write_file(struct lease_acquire *a, bool waits)
 {
     const int dir_fd = parts_of(a->core)->leasing->dir_fd;
@@ -142,7 +143,7 @@ void lease_acquire_leave(struct volt_cx *cx, struct lease_acquire *a)
 {
     struct tx tx;
 
-    if (a->lease && a->file) /* first: else the next voltd may find it */
+    if (a->lease && a->file) /* first: otherwise the next voltd may recover it */
         volt_block_in_place(cx, remove_file, a);
     if (!a->lease)
         return;
@@ -159,7 +160,7 @@ static int no_file(struct volt_cx *cx, struct lease_acquire *a)
                      strerror(-a->ret));
 }
 
-/* Its place, if it has none. 0 or -errno. */
+/* Makes the file of a waiting lease, if it has none. Returns 0 or -errno. */
 static int keep_place(struct volt_cx *cx, struct lease_acquire *a)
 {
     if (a->file)
@@ -168,8 +169,8 @@ static int keep_place(struct volt_cx *cx, struct lease_acquire *a)
     return a->ret < 0 ? no_file(cx, a) : 0;
 }
 
-/* One that waited may have closed its file before it is held, which nobody has looked
- * at: its file is looked at now. */
+/* Hands the lease over, then checks its file if it waited: the client may have closed the
+ * file when no close was checked. */
 static int hand_over(struct volt_cx *cx, struct lease_acquire *a)
 {
     const bool waited = a->file;
@@ -187,7 +188,7 @@ static int hand_over(struct volt_cx *cx, struct lease_acquire *a)
     return 0;
 }
 
-/* READY: all that has happened before it was given is in the store, or cannot be. */
+/* Returns READY when every change before the grant is durable or has failed. */
 static enum volt_poll kept_poll(struct volt_cx *cx, struct lease_acquire *a)
 {
     if (!a->keeps) {
@@ -237,7 +238,7 @@ void lease_acquire_fini(struct lease_acquire *a)
 
     lending_end(a->core, &a->lending);
     store_commit_fini(&a->kept);
-    if (fd >= 0) /* the client has not got it: the place ends with this */
+    if (fd >= 0) /* the client never got it: the close ends the place */
         (void)close(fd);
     if (!a->lease)
         return;
@@ -283,13 +284,13 @@ static bool tell_some(void *arg, size_t *looks)
 
 static const struct inotify_reader_ops reader_ops = {begin_event, tell_some};
 
-/* The task that looks. */
+/* The task that finds leases that have ended. */
 struct looking {
     struct core *core;
-    uint64_t id[LOOKS_MOST]; /* what is looked at in this poll ... */
+    uint64_t id[LOOKS_MOST]; /* leases that this poll checks */
     bool held[LOOKS_MOST];
     size_t n;
-    struct volt_sleep rest; /* until something is to be looked at again */
+    struct volt_sleep rest; /* until the next check is due */
 };
 
 static void look_at_files(void *arg)
@@ -300,7 +301,8 @@ static void look_at_files(void *arg)
     for (size_t i = 0; i < t->n; i++) {
         t->held[i] = lease_file_is_held(dir_fd, t->id[i]) != 0;
         if (!t->held[i])
-            (void)lease_file_remove(dir_fd, t->id[i]); /* else at the next start */
+            (void)lease_file_remove(dir_fd, t->id[i]); /* on failure the next start
+                                                        * removes it */
     }
 }
 
@@ -315,13 +317,14 @@ static void end_some(struct looking *t)
 
         if (l && t->held[i])
             leases_look_again(t->core, l, now);
-        else if (l && l->in) /* no call has come back to it meanwhile */
+        else if (l && l->in) /* no call has taken the lease up since */
             leases_end(&tx, l);
     }
     dispatch_finish(&tx);
 }
 
-/* Those that are due. Without any it is woken when one is; *ret_next: or at that time. */
+/* Takes the leases that are due. Without any, *ret_next is when one will be, and an
+ * earlier one wakes the task. */
 static void take_due(struct volt_cx *cx, struct looking *t, uint64_t *ret_next)
 {
     struct core *core = t->core;
@@ -400,12 +403,12 @@ bool lease_is_left(pid_t pid)
 struct freeing {
     struct lease_free *f;
     uint64_t id[LOOKS_MOST];
-    bool stays[LOOKS_MOST]; /* its file cannot be removed */
+    bool stays[LOOKS_MOST]; /* the file cannot be removed */
     size_t n;
 };
 
-/* Those of a portion that are to go, to which no call comes back from now on: behind the
- * latest that stays. Returns whether there are more to look at. */
+/* Takes a portion of the leases to free, behind the latest that stays, so that no call
+ * comes back to them. Returns whether there are more to look at. */
 static bool find_left(struct freeing *b)
 {
     struct lease_free *f = b->f;
@@ -427,7 +430,7 @@ static bool find_left(struct freeing *b)
     return l;
 }
 
-/* Without its file the next voltd does not know of it. */
+/* Removes the files, so that the next voltd does not recover the leases. */
 static void remove_files(void *arg)
 {
     struct freeing *b = arg;
@@ -481,7 +484,7 @@ static int open_dir(struct leasing *all, int state_fd)
                : 0;
 }
 
-/* One that is held has its lock again; one that waits, its place. */
+/* Recovers a lease: a held one gets its claim back, a waiting one its place. */
 static int take_up(struct leasing *all, uint64_t id)
 {
     struct lease_told told;
@@ -531,7 +534,8 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* In the order of their ids, as they were asked for. *ret_at: the one in the way. */
+/* Recovers all leases in order of ids, as they were asked for. *ret_at: the id that
+ * failed, or 0. */
 static int take_up_all(struct leasing *all, const struct scan *s, uint64_t *ret_at)
 {
     int r = 0;

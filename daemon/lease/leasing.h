@@ -1,18 +1,19 @@
-/* Leases from the first to the last: what asks for one waits here for its turn, and gets
- * a descriptor that is its place in the line, and then the lease (lease_file.h).
+/* Life of a lease: a call asks for one, waits here for its turn, and gets a descriptor,
+ * which is first its place in the line and then the lease (lease_file.h).
  *
- * A lease is handed over when everything that has happened before is in the store: what
- * had the lock before it has ended for the next voltd as well, and does not begin anew
- * beside it.
+ * A lease is handed over when every earlier change is durable. So the next voltd also
+ * knows that the previous holder of the lock has ended, and does not start it again
+ * beside the new one.
  *
- * A call that waits and goes without an answer leaves its place: the next one may name it
- * and waits on. It is kept as long as the descriptor, like what is held.
+ * A waiting call that goes without an answer leaves its place behind: the next call may
+ * name the place and wait on. The place lasts as long as the descriptor, as a lease that
+ * is held does.
  *
- * The end of a lease is the last close of that descriptor: an event of one inotify watch
- * on the directory of the files. The kernel reports it just before it drops the lock, so
- * a file that is still locked is looked at again 1, 2, 4, ... ms later. A lease is known
- * to have ended only by its lock, so an event too many or a lost one that another one
- * follows makes no difference; where no inotify instance is to be had all are looked at,
+ * A lease ends at the last close of its descriptor, which one inotify watch on the
+ * directory of the files reports. The kernel reports the close just before it drops the
+ * lock. So a file that is still locked is checked again 1, 2, 4, ... ms later. The lock
+ * alone tells that a lease has ended, so surplus events are harmless, and so is a lost
+ * event that a later one follows. Without an inotify instance all files are checked,
  * again and again. */
 #ifndef VOLTD_LEASE_LEASING_H
 #define VOLTD_LEASE_LEASING_H
@@ -26,66 +27,70 @@
 struct core;
 struct leasing;
 
-/* With the leases of an earlier voltd that are held still, or wait; the rest of their
- * files is removed. Before there is any task. *ret_max: the greatest id of all; 0: there
- * is none. 0; -errno with the text in err. */
+/* Opens the directory, recovers the leases of an earlier voltd that are held or wait, and
+ * removes the other files. Call before there is any task. *ret_max: the greatest id of
+ * all files; 0 without any. Returns 0, or -errno with the text in err. */
 int leasing_open(struct core *core, int state_fd, uint64_t *ret_max,
                  struct volt_error *err);
-/* Starts to look for those that have ended. 0; -ENOMEM; -ESHUTDOWN. */
+/* Starts the task that finds leases that have ended. Returns 0, -ENOMEM or -ESHUTDOWN. */
 int leasing_start(struct core *core);
-/* After the runtime has shut down; what is held stays held. NULL allowed. */
+/* Frees all; leases that are held stay held. Call after the runtime has shut down. NULL
+ * allowed. */
 void leasing_free(struct leasing *all);
 
-/* The file of a lease that is asked for. */
+/* Where the file of the lease that a call asks for is. */
 enum lease_file_at {
     LEASE_FILE_NONE,
-    LEASE_FILE_HERE,  /* its descriptor is still to be taken, */
-    LEASE_FILE_TAKEN, /* or the client has it */
+    LEASE_FILE_HERE,  /* its descriptor is still to be taken */
+    LEASE_FILE_TAKEN, /* the client has the descriptor */
 };
 
-/* Asks for a lease: leaf future. */
+/* Asks for a lease: a leaf future. */
 struct lease_acquire {
-    struct core *core;    /* filled in by the caller, with the next three */
-    struct lease_ask ask; /* but for id and since_usec; borrowed until READY or _fini */
-    bool waits;           /* false: only if it can be had at once */
-    uint64_t place;       /* it waits: of one that it has a descriptor of, whose call has
-                           * gone; it asks anew if that is not known. 0: none */
-    int ret;              /* of READY: 0: it has the lease; -EAGAIN: not at once; else an
-                           * errno and its text */
+    struct core *core;    /* set by the caller, as the next three are */
+    struct lease_ask ask; /* set but for id and since_usec; borrowed until READY or
+                           * _fini */
+    bool waits;           /* false: only a lease that is free at once */
+    uint64_t place;       /* id of a place that an earlier call left; 0: none. Asks anew
+                           * if it is unknown */
+    int ret;              /* at READY: 0: the lease is the client's; -EAGAIN: it is not
+                           * free; other -errno: see ret_err */
     struct volt_error ret_err;
-    struct lease *lease; /* private: NULL: none was made, or it is not this call's; ... */
-    size_t looked; /* by the latest poll, to see that it does not wait for ever: entries
-                    * (core.h) */
-    struct store_commit kept; /* ... given, it waits for this */
+    struct lease *lease; /* private, with the rest; NULL: none made, or no longer this
+                          * call's */
+    size_t looked; /* entries (core.h) that the latest poll's check for a deadlock looked
+                    * at */
+    struct store_commit kept; /* barrier of the store, once the lease is granted */
     bool keeps;
     enum lease_file_at file;
-    int fd; /* HERE */
-    struct lending lending; /* private: what it is inside of lends its slot */
+    int fd; /* valid at LEASE_FILE_HERE */
+    struct lending lending; /* the job around the call lends its slot */
 };
-/* PENDING with ask.id set: it waits in the line, or for the store. While it is in the
- * line, the job that it is asked for inside of lends its slot. */
+/* Returns PENDING with ask.id set while the call waits in the line or for the store.
+ * While the call waits in the line, the job that it runs in lends its slot. */
 enum volt_poll lease_acquire_poll(struct volt_cx *cx, struct lease_acquire *a);
-/* The descriptor for the client, which goes with the next reply: the caller's. -1: it has
- * it, or there is none yet. */
+/* Returns the descriptor for the client, to be sent with the next reply; the caller owns
+ * it. Returns -1 if the client has it, or if there is none yet. */
 int lease_acquire_take_fd(struct lease_acquire *a);
-/* One that is not READY waits no longer, whatever descriptor the client has. */
+/* Gives up a lease that is not READY, and its place, even if the client has a
+ * descriptor. */
 void lease_acquire_leave(struct volt_cx *cx, struct lease_acquire *a);
-/* One that is not READY goes, and leaves its place to the client. */
+/* Ends the call. A lease that is not READY leaves its place to the client. */
 void lease_acquire_fini(struct lease_acquire *a);
 
-/* Leases of a user's on one name are given back by hand: those whose process, which has
- * asked for them, has gone, while what has inherited them lives on. */
-struct lease_free { /* zero-initialised, but for the first three */
+/* Frees leases of a user on one name by hand: those whose asking process has gone, while
+ * a process that inherited the descriptor lives on. */
+struct lease_free { /* zero-initialised but for the first three */
     struct core *core;
     uid_t uid;
     const char *name;
-    uint64_t ret_count;  /* so far */
-    size_t looked;       /* of the latest portion */
-    uint64_t through;    /* private: id of the latest that was looked at */
+    uint64_t ret_count;  /* leases freed so far */
+    size_t looked;       /* leases that the latest step looked at */
+    uint64_t through;    /* private: id of the latest lease that was looked at */
 };
-/* A portion. Returns whether another one is due. */
+/* Frees a portion. Returns whether another step is due. */
 bool lease_free_step(struct volt_cx *cx, struct lease_free *f);
-/* Whether the process that has asked for a lease is known to have gone. */
+/* Returns whether the process that asked for a lease is known to have gone. */
 bool lease_is_left(pid_t pid);
 
 #endif

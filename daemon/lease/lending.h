@@ -1,23 +1,22 @@
-/* A job lends its slot while something waits inside it for other jobs, or for a lock.
+/* A job lends its slot while a call inside it waits for other jobs or for a lock.
  *
- * Jobs that wait for jobs that wait for slots would wait for ever once they have all
- * slots. So a call that waits (Wait, Watch, Read, Acquire) may say inside which job its
- * caller runs. While any call waits there, the slot of that job goes to others; when none
- * does any more the job has it back at once. If none is free then, one job more than
- * there are slots runs until one ends. A job lends nothing but its slot: it keeps its
+ * If all slots belonged to jobs that wait for jobs without a slot, all would wait for
+ * ever. So a waiting call (Wait, Watch, Read, Acquire) may name the job that its caller
+ * runs in. While any such call waits, other jobs may have the slot. When the last one
+ * ends, the job has its slot back at once. If no slot is free then, one job more than
+ * there are slots runs until a job ends. A job lends nothing but its slot: it keeps its
  * locks, and its place among the elements of its array that may run at once.
  *
- * What a caller says is believed if the job is its user's own and has begun. It is not
- * asked whether the process is one of the job's: any process of a job may wait while
- * another one works, so that would keep nobody from running more than the slots are for,
- * and what a job can start by this it can start by fork() as well. Nor does a user get
- * more of the time of the slots: that of a job counts from its start to its end, whether
- * it lends its slot or not. But a user whose jobs lend many slots has as many jobs more
- * running when they come back, beyond Max= and MaxPerUser= of the queue as well, and
- * others wait until these have ended.
+ * voltd believes a named job if it belongs to the caller's user and has begun. It does
+ * not check that the calling process belongs to the job: any process of a job may wait
+ * while another one works, so the check would not keep a user from running more than the
+ * slots allow, and a job can start the same work by fork(). A user gets no more slot time
+ * either: a job's slot time runs from its start to its end, lent or not. But if many jobs
+ * of a user take their slots back, that many jobs more run, beyond Max= and MaxPerUser=
+ * of the queue as well, and other jobs wait until these have ended.
  *
- * Nothing of it is in the store. After a restart of voltd its jobs have their slots, and
- * a caller that waits still calls again. */
+ * The store holds nothing of this. After a restart of voltd the jobs have their slots,
+ * and callers that still wait call again. */
 #ifndef VOLTD_LEASE_LENDING_H
 #define VOLTD_LEASE_LENDING_H
 
@@ -27,16 +26,17 @@
 #include "daemon/core/inner_wait.h"
 #include "daemon/job/key.h"
 
-/* A call of this user's waits inside this job or element from now on; id 0: inside of
- * none. Nothing happens if it does so already, or if the job has not begun, has ended, or
- * is not the user's. Takes the lock. */
+/* Notes that a call of this user waits inside this job or element; id 0: inside none.
+ * Does nothing if the call is noted already, or if the job has not begun, has ended, or
+ * is another user's. Takes core.lock. */
 void lending_begin(struct core *core, uid_t uid, const struct job_key *inside,
                    struct lending *l);
-/* It waits no longer. Takes the lock, unless it was told of no job. */
+/* Notes that the call waits no longer. Takes core.lock if the call had named a job. */
 void lending_end(struct core *core, struct lending *l);
 
-/* The same of a call that waits for jobs, inside a job or the command of a lease.
- * -EDEADLK with the reason: it would wait for ever (core/deadlock.h), and does not. */
+/* The same for a call that waits for jobs, inside a job or the command of a lease.
+ * Returns -EDEADLK with the reason, and notes nothing, if the call would wait for ever
+ * (core/deadlock.h). */
 int lending_begin_wait(struct core *core, struct inner_wait *n, struct lending *l,
                       struct volt_error *err);
 void lending_end_wait(struct core *core, struct inner_wait *n, struct lending *l);
