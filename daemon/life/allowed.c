@@ -1,5 +1,5 @@
-/* See allowed.h. Of a group these may: users whose own group it is, and its members as
- * they are when it is asked for. */
+/* See allowed.h. A group admits the users whose primary group it is, and the members that
+ * it has at the time of the lookup. */
 #include "daemon/life/allowed.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 /* --- names -------------------------------------------------------------------------- */
 
-/* What an entry takes is known when it fits: twice as much each time. */
+/* Buffer of one entry, doubled until the entry fits. */
 struct room {
     char *memory;
     size_t size;
@@ -33,7 +33,7 @@ static bool grow(struct room *r)
     return true;
 }
 
-/* 0; -ENOMEM; -ENOENT: also where the system does not know. */
+/* Returns 0; -ENOMEM; -ENOENT: no such user, or the lookup failed. */
 static int find_user(const char *name, uid_t *ret)
 {
     struct passwd entry, *found = NULL;
@@ -59,7 +59,7 @@ static bool add(uint32_t **ids, size_t *n, uint32_t id)
     return true;
 }
 
-/* As find_user(). */
+/* Returns as find_user() does. */
 static int add_user(struct queue_allowed *a, const char *name)
 {
     uid_t uid = 0;
@@ -68,7 +68,7 @@ static int add_user(struct queue_allowed *a, const char *name)
     return r < 0 ? r : add(&a->uids, &a->nuids, uid) ? 0 : -ENOMEM;
 }
 
-/* A member that nobody is any more is passed over. */
+/* Adds the group and its members. Members without an account are skipped. */
 static int add_members(struct queue_allowed *a, const struct group *gr)
 {
     int r = add(&a->gids, &a->ngids, gr->gr_gid) ? 0 : -ENOMEM;
@@ -111,7 +111,7 @@ int allowed_find(struct queue_allowed *a, enum queue_list list,
     return r == -ENOMEM ? r : *missing ? -ENOENT : 0;
 }
 
-/* What is not found allows nobody. */
+/* Looks up the names of a list, and logs an unknown name, which admits no one. */
 static int find_and_warn(struct queue_allowed *a, enum queue_list list, const char *queue,
                          const char *what)
 {

@@ -1,4 +1,4 @@
-/* Waiting until voltd may end. */
+/* Waits until voltd may end. */
 #include "daemon/auth/auth.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/phase.h"
@@ -7,7 +7,8 @@
 #include "daemon/core/users.h"
 #include "daemon/life/life.h"
 
-/* A user's jobs are counted from the check of their submission on, until they end. */
+/* Counts as life_left() does. users->jobs counts a job from the check of its submission
+ * until its end. */
 static uint64_t left(const struct core *core, bool cancel)
 {
     return cancel ? parts_of(core)->users->jobs
@@ -22,7 +23,7 @@ uint64_t life_left(struct core *core, bool cancel)
     return n;
 }
 
-/* Before voltd is closed more may come. */
+/* Returns whether nothing is left. Until voltd is closed, jobs may still arrive. */
 static bool is_drained(const struct life_drain *d)
 {
     core_lock(d->core);
@@ -33,9 +34,8 @@ static bool is_drained(const struct life_drain *d)
 
 enum { DRAIN_BEGIN = 0, DRAIN_CANCEL, DRAIN_REST, DRAIN_WAIT };
 
-/* The filter has no user, so it matches the jobs of all. Jobs in the table are cancelled
- * in portions; one whose submission is under way is cancelled by submit.c when it enters
- * (core.ending). */
+/* Begins to cancel all jobs: the filter names no user. Jobs in the table are cancelled in
+ * portions; submit.c cancels a job that enters the table later (core.ending). */
 static void end_all(struct life_drain *d)
 {
     static const struct job_filter all = {0};
@@ -46,7 +46,8 @@ static void end_all(struct life_drain *d)
     d->all = (struct steer_all){.core = d->core, .asker = auth_voltd(), .filter = &all};
 }
 
-/* READY: all have been asked to end. Without memory it begins again after a rest. */
+/* Returns READY when all jobs have been asked to end. Without memory it pauses and starts
+ * over. */
 static enum volt_poll end_all_poll(struct volt_cx *cx, struct life_drain *d)
 {
     for (;;) {

@@ -1,8 +1,8 @@
-/* The life of the daemon's jobs: what is opened, in which order, and how it goes.
+/* Life of the daemon's jobs: what is opened at the start, and in which order.
  *
- * Order at start: directories, keeper (HELLO: from now on nothing of an earlier daemon is
- * started any more), store (replayed), records (those of no job are orphans; their ids
- * must never be given out again), leases, ids, then the tasks. */
+ * Order at start: directories; keeper (after HELLO it starts nothing more for an earlier
+ * voltd); store, which is replayed; records (those without a job are orphans, whose ids
+ * are never used again); leases; ids; then the tasks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -87,7 +87,8 @@ static int open_store(struct core *core, const struct life_options *o,
     return store_sqlite_open(&s, &parts_to_set(core)->store, err);
 }
 
-/* The log goes on behind the news that the store has given, which the load fills in. */
+/* Opens the log behind the newest event of the store; the replay has put the older ones
+ * into it. */
 static void open_log(struct core *core)
 {
     uint64_t first, last;
@@ -97,8 +98,8 @@ static void open_log(struct core *core)
     store_subscribe(parts_of(core)->store, event_log_put, parts_of(core)->log);
 }
 
-/* Of jobs that live, of those in the store, and of records without a job. In doubt
- * yes. */
+/* Returns whether the id belongs to a live job, to a job in the store, or to a record
+ * without a job. Returns true if the store cannot tell. */
 static bool is_known(void *arg, uint64_t id)
 {
     struct core *core = arg;
@@ -135,7 +136,7 @@ static int start_tidying(struct core *core)
     if (!t)
         return -ENOMEM;
     t->core = core;
-    (void)volt_task_spawn_blocking(t, NULL); /* otherwise at the next start */
+    (void)volt_task_spawn_blocking(t, NULL); /* on failure, at the next start */
     return 0;
 }
 
@@ -187,7 +188,8 @@ static void forget_output(void *arg, uint64_t id)
     output_forget(parts_of(core)->outputs, parts_of(core)->rt, id);
 }
 
-/* Up to the first that others wait for, and may not have been told of yet. */
+/* Returns how many of these ended jobs may leave the store: those before the first that a
+ * dependent waits for, which may not have been notified yet. */
 static size_t unneeded(void *arg, const uint64_t *ids, size_t n)
 {
     struct core *core = arg;
@@ -224,7 +226,8 @@ static void retain(struct core *core, const struct config *config)
     store_retain(parts_of(core)->store, &r);
 }
 
-/* By settings made by hand, or on a machine with fewer CPUs. */
+/* Warns that queues have more slots of their own than there are: by settings made by
+ * hand, or on a machine with fewer CPUs. */
 static void tell_of_own_slots(struct core *core)
 {
     core_lock(core);
@@ -298,8 +301,8 @@ static int open_run(struct core *core, const struct life_options *o,
     return run_open(&r, &parts_of(core)->keys->secret, &parts_to_set(core)->run, err);
 }
 
-/* Names of keys are those of an earlier voltd: under a secret of the store. k1 tells them
- * from other hashes under the seed. */
+/* Takes the seed of the store as the secret, so that names of keys hash as under an
+ * earlier voltd. k1 separates them from other hashes under the seed. */
 static void keep_names(struct core *core)
 {
     const uint64_t seed = parts_of(core)->store->seed;
@@ -308,7 +311,8 @@ static void keep_names(struct core *core)
         parts_of(core)->keys->secret = (struct siphash_key){.k0 = seed, .k1 = 1};
 }
 
-/* What an earlier voltd has left, in the order of the file head. */
+/* Opens everything and recovers the jobs of an earlier voltd, in the order of the file
+ * head. */
 static int bring_up(struct core *core, const struct life_options *o,
                     struct volt_error *err)
 {
@@ -342,7 +346,7 @@ static int bring_up(struct core *core, const struct life_options *o,
     if (r < 0)
         return r;
     (void)store_witness(parts_of(core)->store,
-                        true); /* told; the one before is as true */
+                        true); /* a failure is logged; the old witness is still true */
     return start_tasks(core, err);
 }
 
@@ -397,8 +401,8 @@ void life_close(struct core *core)
     dispatch_finish(&tx);
 }
 
-/* The end of all that was started is known. Then the keeper has no jobs, and voltd waits
- * until it has left. */
+/* Returns whether the end of every started process is known. Then the keeper has no jobs,
+ * and voltd waits for it to exit. */
 static bool settled(const struct core *core)
 {
     const struct orphans *o = parts_of(core)->orphans;
@@ -423,7 +427,7 @@ void life_free(struct core *core)
         run_leave(core, settled(core));
     core_forget_all(core);
     if (p.ids) {
-        (void)ids_give_back(p.ids); /* otherwise the next voltd skips some */
+        (void)ids_give_back(p.ids); /* on failure the next voltd skips some ids */
         ids_close(p.ids);
     }
     store_free(p.store);

@@ -18,21 +18,23 @@ struct life_options {
     const char *runtime_dir, *state_dir, *record_dir; /* borrowed */
     const char *keeper_path;                          /* program; borrowed */
     uint64_t descriptors; /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
-    const char *socket;   /* its path, for the variables of jobs; borrowed */
-    const char *home;     /* of the account that jobs run as; NULL: none; borrowed */
+    const char *socket;   /* path of the socket, for the environment of jobs; borrowed */
+    const char *home;     /* home of the account that runs jobs; NULL: none; borrowed */
 };
 /* Connects to the keeper or starts it, replays the store, scans the records, starts the
- * tasks. Where it fails the runtime may have been shut down. */
+ * tasks. After a failure the runtime may have been shut down. */
 int life_new(const struct life_options *o, struct core **ret, struct volt_error *err);
-/* queues: those of allowed_queues(). 0; -ENOMEM, -E2BIG: nothing has changed. */
+/* Applies a new configuration. queues: from allowed_queues(). Returns 0; -ENOMEM or
+ * -E2BIG, and nothing has changed. */
 int life_reload(struct core *core, const struct config *config,
                 struct queue_config *queues, size_t nqueues);
-/* No new submissions (they answer -ESHUTDOWN) and no new starts. */
+/* Refuses new submissions (they answer -ESHUTDOWN) and starts no more jobs. */
 void life_close(struct core *core);
-/* What an end waits for: every job if they are to be ended first, otherwise those whose
- * start is under way. Submissions on their way count: their jobs, or else each as one. */
+/* Counts what the end of voltd waits for. cancel: all jobs that have not ended; otherwise
+ * the jobs that are starting. A submission under way counts as its jobs with cancel,
+ * otherwise as one. */
 uint64_t life_left(struct core *core, bool cancel);
-/* Leaf: READY when voltd is closed and life_left() is 0. */
+/* Leaf future: READY when voltd is closed and life_left() is 0. */
 struct life_drain {
     struct core *core;
     bool cancel;

@@ -1,10 +1,11 @@
-/* Which records have no job, and what becomes of these: orphan.h.
+/* Exit records without a job: see orphan.h.
  *
- * A record whose attempt the store says has ended is only a leftover and is removed, and
- * so is one that says "never ran": it is of a job that waited, which is forgotten.
- * Orphans are shown with what their record says, never run again and never deleted. One
- * that runs still has a task that waits for its end; where the shim was killed, the end
- * is that of what it left running. A record belongs to the daemon's user. */
+ * A record is removed if the store knows that its attempt has ended, or if it says "never
+ * ran" (its job waited and is forgotten). Any other record without a job is an orphan. An
+ * orphan is shown with what its record says, is never run again and never deleted. A task
+ * waits for the end of each orphan that still runs; if its shim was killed, the task
+ * kills the processes left behind, and that is the end. Orphans belong to the user of
+ * voltd. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ struct scan {
     uint64_t max;
 };
 
-/* Replays what the record says into a status. 0; -ENOMEM. */
+/* Replays the contents of a record into a status. Returns 0 or -ENOMEM. */
 static int status_of_record(struct core *core, const struct record *rec,
                              struct job_status *st)
 {
@@ -45,7 +46,7 @@ static int status_of_record(struct core *core, const struct record *rec,
     struct job_named named;
 
     if (!ev.at_usec)
-        ev.at_usec = 1; /* damaged: some time */
+        ev.at_usec = 1; /* damaged record: any time will do */
     *st = (struct job_status){0};
     (void)job_update(st, &ev);
     ev = (struct job_event){.type = JOB_EV_STARTING, .attempt = 1, .at_usec = ev.at_usec};
@@ -63,11 +64,12 @@ static int status_of_record(struct core *core, const struct record *rec,
         return -ENOMEM;
     (void)job_update(st, &ev);
     if (rec->verdict != RECORD_DONE)
-        st->ended_usec = 0; /* nobody saw it end */
+        st->ended_usec = 0; /* the end was not observed */
     return 0;
 }
 
-/* What the store knows of an element's attempts. 0; -ENOENT: nothing; -errno. */
+/* Reads from memory or store how an element stands. Returns 0; -ENOENT: nothing is known
+ * of it; -errno. */
 static int known_element(struct core *core, const struct job *job,
                          const struct job_key *key, struct job_status *ret)
 {
@@ -85,7 +87,8 @@ static int known_element(struct core *core, const struct job *job,
     return 0;
 }
 
-/* The same of a job that is not in memory: it has ended, all of it. */
+/* Reads whether the store has a job that is not in memory. All its attempts have ended.
+ * Returns as known_element() does. */
 static int known_ended(struct core *core, const struct job_key *key,
                        struct job_status *ret)
 {
@@ -95,7 +98,8 @@ static int known_ended(struct core *core, const struct job_key *key,
     return r > 0 ? 0 : r == 0 ? -ENOENT : r;
 }
 
-/* What it knows of the record's attempt, likewise. */
+/* Reads how the job or element of a record stands. Returns as known_element() does;
+ * -ENOENT also if the record's attempt is later than all known ones. */
 static int known(struct core *core, const struct job_key *key, struct job_status *ret)
 {
     const struct job *job = table_get(parts_of(core)->table, key->id);
@@ -112,8 +116,8 @@ static int known(struct core *core, const struct job_key *key, struct job_status
     return r == 0 && ret->attempt < key->attempt ? -ENOENT : r;
 }
 
-/* The record of no job that the store knows, or why the start is refused: it cannot be
- * read, and might say that a job runs. */
+/* Reads a record that belongs to no known job. A failure refuses the start: the record
+ * might say that a job runs. */
 static int read_orphan(struct scan *scan, const struct job_key *key, struct record *ret)
 {
     char name[JOB_KEY_TEXT_MAX];
@@ -133,7 +137,7 @@ static int read_orphan(struct scan *scan, const struct job_key *key, struct reco
     return 0;
 }
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 static struct orphan *new_orphan(struct scan *scan)
 {
     struct orphans *o = parts_of(scan->core)->orphans;
@@ -162,9 +166,10 @@ static int add(const struct job_key *key, void *arg)
     if (r == 0 &&
         (st.state == JOB_DONE || st.state == JOB_QUEUED || st.attempt > key->attempt))
         return removal_add(core,
-                           key); /* the daemon died before it could remove the record */
+                           key); /* voltd ended before it could remove the record, or
+                                  * crashed */
     if (r == 0)
-        return 0; /* its job adopts it */
+        return 0; /* the job adopts the record */
     if (r != -ENOENT)
         return error_set(scan->err, r,
                          "cannot read from the store how job %llu ended: %s",
@@ -219,7 +224,7 @@ struct orphan_wait {
     struct record_wait wait;
     struct record record;
     struct keeper_call kill;
-    struct named_copy *room; /* for what is left of it */
+    struct named_copy *room; /* memory for the list of survivors */
     int at;
 };
 
@@ -249,7 +254,7 @@ static void note_end(struct orphan_wait *w)
 
         core_tell(core, &ev);
         (void)store_append(parts_of(core)->store, &fact, 1,
-                           NULL); /* no memory: nobody is told */
+                           NULL); /* without memory subscribers miss this event */
     }
     dispatch_finish(&tx);
 }
@@ -306,7 +311,7 @@ int orphans_start(struct core *core)
         o->room = room;
         o->orphan = &all->all[i];
         record_wait_init(&o->wait, run_watch(core), &all->all[i].key);
-        (void)volt_task_spawn(o, NULL); /* closing: it is dropped */
+        (void)volt_task_spawn(o, NULL); /* a closing runtime drops the task */
     }
     return 0;
 }

@@ -1,13 +1,13 @@
-/* Recovery: the state of an earlier daemon, from the store.
+/* Recovery of the state of an earlier voltd from the store.
  *
- *   1. recover_load() replays every event through job_update(), the same pure function
- *      that made the state: an event that it refuses is damage, and nothing is guessed.
- *      Only statuses come of it, so two replays of one store give equal states.
+ *   1. recover_load() replays every event through job_update(), the pure function that
+ *      made the state. An event that it refuses is damage; nothing is guessed. Replay
+ *      yields statuses alone, so two replays of one store give equal states.
  *   2. Counters, users, indexes and the line are derived from the statuses, once.
- *   3. job_act() acts, once per job, in order of ids (core/act.h); recover_start() spawns
+ *   3. job_act() acts once per job, in order of ids (core/act.h); recover_start() spawns
  *      the tasks.
  *
- * All but the last run before there is any task, so without the lock. */
+ * All but recover_start() runs before there is any task, and so without the lock. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,15 +51,15 @@
 struct replay {
     struct core *core;
     struct volt_error *err;
-    uint64_t max;         /* the latest id: they come in order */
-    uint64_t seq;         /* number of the news of what is replayed */
-    struct job *ended;    /* the latest, if it is an array that has ended ... */
-    struct job_news last; /* ... and its last news */
+    uint64_t max;         /* the latest id; ids come in ascending order */
+    uint64_t seq;         /* number of the event that is replayed */
+    struct job *ended;    /* the latest job, if it is an array that has ended */
+    struct job_news last; /* last event of that array */
     struct array_fold fold;
-    uint64_t *taken; /* jobs whose keys later ones have */
+    uint64_t *taken; /* jobs whose key a later job has taken over */
     size_t ntaken;
-    bool lacks_key_rows; /* the store: it is of a format before them */
-    struct job *edited;  /* the latest, if it was edited: by these */
+    bool lacks_key_rows; /* the store's format is older than rows of keys */
+    struct job *edited;  /* the latest job, if it was edited; edits: how */
     struct job_edits edits;
 };
 
@@ -73,7 +73,7 @@ static int refuse(struct replay *r, const struct job_key *key, const char *what)
     return -EBADMSG;
 }
 
-/* NULL: no memory. */
+/* Returns NULL without memory. */
 static struct keys_entry *key_entry(struct core *core, uid_t uid, struct siphash128 name)
 {
     struct keys *keys = parts_of(core)->keys;
@@ -83,9 +83,9 @@ static struct keys_entry *key_entry(struct core *core, uid_t uid, struct siphash
     return e || !user ? e : keys_put(keys, name, user);
 }
 
-/* The entry is of this job. Of two jobs with one key the later one has it: the earlier
- * was no longer known when it came, or done, or is replaced, and a row that it has goes.
- * 0; -ENOMEM. */
+/* Assigns the key to this job. If two jobs have one key, the later one has it: when it
+ * was submitted, the earlier job was forgotten, ended or being replaced. A row of the
+ * earlier job is dropped later. Returns 0 or -ENOMEM. */
 static int take_key(struct replay *r, struct keys_entry *e, uint64_t id,
                     struct siphash128 body)
 {
@@ -112,8 +112,8 @@ static int replay_key(struct replay *r, const struct store_key *key)
     return e ? take_key(r, e, key->id, key->body) : -ENOMEM;
 }
 
-/* The name of its key; and the key, if the job has not ended, as it has no row yet. 0;
- * -ENOMEM. */
+/* Sets the hashed name of the job's key, and enters the key if the store has no row of it
+ * yet: a key gets its row at the end of its job. Returns 0 or -ENOMEM. */
 static int own_key(struct replay *r, struct job *job)
 {
     const struct keys *keys = parts_of(r->core)->keys;
@@ -142,14 +142,14 @@ static void log_event(struct replay *r, const struct job *job, const struct job_
                             .end = job_end_told(ev, st),
                             .owner = job->owner.uid};
 
-    /* Deferred is told of the attempt that it takes back. */
+    /* Deferred names the attempt that it takes back. */
     news.key.attempt = st->attempt + (ev->type == JOB_EV_DEFERRED);
     job_news_set_more(&news, ev);
     event_log_put_again(parts_of(r->core)->log, &news);
 }
 
-/* An array that has ended is not loaded but for its counts: a million elements are a
- * hundred megabytes. */
+/* Begins an ended array, of which only the counts are loaded: a million elements would
+ * take a hundred megabytes. */
 static void begin_ended_array(struct replay *r, struct job *job,
                               const struct store_loaded_job *loaded)
 {
@@ -184,7 +184,7 @@ static int end_edits(struct replay *r)
     return result == -EBADMSG ? refuse(r, &key, job_event_name(JOB_EV_EDIT)) : result;
 }
 
-/* All facts of the latest have come. */
+/* Finishes the latest job: all its facts have come. */
 static int end_job(struct replay *r)
 {
     end_ended_array(r);
@@ -340,8 +340,8 @@ static void count_array(struct core_counts *c, const struct array *a)
         c->by_result[i] += a->by_result[i];
 }
 
-/* What is put first from now on goes before this as well. One that has no rank has not
- * been put first. */
+/* Raises the user's front to that of this job, so that a job put first from now on
+ * precedes it. Rank 0: never put first. */
 static void derive_front(struct user *u, const struct job *job)
 {
     const uint64_t front = WAITING_FRONT(0) - job->waiter.rank;
@@ -372,10 +372,10 @@ static int derive(struct core *core, struct job *job)
     return 0;
 }
 
-/* Room for one more task that recover_start() will spawn. */
+/* Reserves room for one more task of recover_start(). */
 static int reserve_resumed(struct life *life)
 {
-    if (life->nresumed & (life->nresumed + 1)) /* it is not 2^n - 1: there is room */
+    if (life->nresumed & (life->nresumed + 1)) /* not 2^n - 1: there is room */
         return 0;
     struct work **grown =
         reallocarray(life->resumed, 2 * (life->nresumed + 1), sizeof(struct work *));
@@ -385,7 +385,7 @@ static int reserve_resumed(struct life *life)
     return 0;
 }
 
-/* As job_act(), before any task runs. */
+/* Acts as job_act() does, but leaves the tasks to recover_start(). */
 static int act(struct tx *tx, struct job *job, int64_t item)
 {
     struct life *life = parts_of(tx->core)->life;
@@ -407,7 +407,7 @@ static int act_on_elements(struct tx *tx, struct job *job)
     return r;
 }
 
-/* Of an array that has ended: of what is left of its elements. */
+/* Acts on the elements of an ended array that left processes. */
 static int act_on_left(struct tx *tx, struct job *job)
 {
     const struct job_status *own;
@@ -419,8 +419,8 @@ static int act_on_left(struct tx *tx, struct job *job)
     return r;
 }
 
-/* How the jobs ended that it waits for and that are in the store only. Of one that is in
- * neither, nobody can know. */
+/* Reads from the store how antecedents ended that are not in memory. An antecedent in
+ * neither place is lost: how it ended is unknown. */
 static int look_at_past(struct core *core, struct job *job)
 {
     size_t at = 0, read;
@@ -453,7 +453,7 @@ static int wait_for(struct core *core, struct job *job)
     return r;
 }
 
-/* An ended job of a store that is older than rows of keys: it gets its row. */
+/* Appends the row of an ended job's key to a store that had no such rows. */
 static int keep_key(struct core *core, const struct job *job)
 {
     const struct job_status *st = job->array ? &job->array->worst : &job->status;
@@ -490,7 +490,8 @@ static int settle(struct core *core, struct job *job, bool lacks_key_rows)
     return r;
 }
 
-/* A crash came between the submission of a later job and the end of the row. */
+/* Drops the rows of keys that later jobs have. A crash between the submission of the
+ * later job and the drop leaves such rows. */
 static int drop_taken(const struct replay *r)
 {
     int result = 0;
@@ -527,7 +528,7 @@ int recover_load(struct core *core, uint64_t *ret_max, struct volt_error *err)
         id = table_next(parts_of(core)->table, id, &steps, &job);
         result = job ? settle(core, job, r.lacks_key_rows) : 0;
         *parts_of(core)->held =
-            (struct core_held){0}; /* nothing waits for the lock yet */
+            (struct core_held){0}; /* no task waits for the lock yet */
     } while (id && result == 0);
     dependencies_forget(core);
     if (result < 0 && err)
@@ -539,7 +540,8 @@ int recover_load(struct core *core, uint64_t *ret_max, struct volt_error *err)
 
 /* --- actions -------------------------------------------------------------------- */
 
-/* Whether more of the agenda is to be done after this portion, and there is memory. */
+/* Carries out a portion of the agenda. Returns whether there is more to do and memory for
+ * it. */
 static bool cancel_some(struct core *core)
 {
     struct tx tx;
@@ -551,9 +553,9 @@ static bool cancel_some(struct core *core)
     return more;
 }
 
-/* What is replaced, and what is left of arrays whose cancel an earlier voltd had begun,
- * is cancelled before its task reads its record: a job that has ended meanwhile would be
- * too late to cancel, and one that has not begun would begin. */
+/* Replaced jobs, and the rest of arrays whose cancel an earlier voltd had begun, are
+ * cancelled before their tasks read the records: a job that has ended since could no
+ * longer be cancelled, and a job that has not begun would begin. */
 int recover_start(struct core *core)
 {
     CRASH_POINT("recovered");
@@ -571,7 +573,7 @@ int recover_start(struct core *core)
         ;
     for (size_t i = 0; i < parts_of(core)->life->nresumed; i++)
         (void)volt_task_spawn(parts_of(core)->life->resumed[i],
-                              NULL); /* closing: it is dropped */
+                              NULL); /* a closing runtime drops it */
     free(parts_of(core)->life->resumed);
     parts_of(core)->life->resumed = NULL;
     parts_of(core)->life->nresumed = 0;
@@ -612,7 +614,7 @@ static void hash_status(struct siphash *h, const struct job_status *st)
         siphash_add(h, st->step, strlen(st->step));
 }
 
-/* What it is known by; with what it was edited to. */
+/* Adds the spec of a job, with its edits. */
 static void hash_spec(struct siphash *h, const struct job *job)
 {
     struct job_spec *spec = job_spec_of(job);
@@ -658,7 +660,7 @@ static void hash_job(struct siphash *h, const struct job *job)
 
 uint64_t recover_hash(struct core *core)
 {
-    static const struct siphash_key no_secret; /* equal in two of them */
+    static const struct siphash_key no_secret; /* equal states, equal hashes */
     struct siphash h;
     uint64_t id = 0;
     struct job *job;

@@ -1,4 +1,4 @@
-/* The inside of struct life. */
+/* State of the room life. */
 #ifndef VOLTD_LIFE_STATE_H
 #define VOLTD_LIFE_STATE_H
 
@@ -9,8 +9,8 @@ struct work;
 
 struct life {
     int state_fd;          /* state directory; -1: not opened */
-    bool up;               /* everything that had been started is known */
-    struct work **resumed; /* between recover_load() and recover_start() */
+    bool up;               /* bring-up is complete */
+    struct work **resumed; /* tasks that recover_load() made and recover_start() spawns */
     size_t nresumed;
 };
 
