@@ -1,10 +1,10 @@
-/* Reading the configuration: one table, inih underneath.
+/* Reads the configuration: one table, with inih underneath.
  *
- * The table names for every key its section, field, type, range and default; parsing,
- * defaults, messages and config_item() are all driven by it, so that a key is added in
- * one line here and one in config.h. inih calls back per assignment but (as Debian builds
- * it) without the line number, so the reader that feeds it counts lines. The first error
- * wins and ends the load; where all of them are asked for, it goes on behind each. */
+ * The table holds section, field, type, range and default of every key. Parsing,
+ * defaults, messages and config_item() follow the table, so a new key is one line here
+ * and one in config.h. inih (as Debian builds it) calls back per assignment without a
+ * line number, so the reader that feeds inih counts lines. The first error ends
+ * config_load(); config_check() goes on behind each error. */
 #include "daemon/config/config.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -50,7 +50,7 @@ struct key {
     bool needs_restart;
 };
 
-/* In the build for tests of what nobody wakes, heartbeats can be out of reach. */
+/* Test builds allow rare heartbeats, so that none hides a lost wake-up. */
 #ifdef VOLT_CRASH_POINTS
 #define HEARTBEAT_MAX (3600 * SEC)
 #else
@@ -149,7 +149,8 @@ void config_defaults(struct config *ret)
 
 /* --- values ------------------------------------------------------------------------- */
 
-/* Decimal digits at *p into *ret, *p moved behind them. False on none or overflow. */
+/* Reads decimal digits at *p into *ret and moves *p behind them. Returns false without a
+ * digit or on overflow. */
 static bool digits(const char **p, uint64_t *ret)
 {
     const char *s = *p;
@@ -163,7 +164,7 @@ static bool digits(const char **p, uint64_t *ret)
     return any;
 }
 
-/* NUMBER; where it is a size, B, K, M, G or T may follow: powers of 1024. */
+/* Reads NUMBER. A size may end in B, K, M, G or T, which are powers of 1024. */
 static bool parse_number(const char *text, bool is_size, uint64_t *ret)
 {
     static const char letters[] = "BKMGT";
@@ -218,7 +219,8 @@ static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
     return true;
 }
 
-/* The largest unit of list that divides v, so that the text reads back as v. */
+/* Writes v in the largest listed unit that divides it, so that the text reads back as
+ * v. */
 static void format_units(uint64_t v, const char *const names[], const uint64_t factors[],
                          char *buf, size_t size)
 {
@@ -260,7 +262,7 @@ int config_item(const struct config *cfg, size_t index, struct config_item *ret)
 
 /* --- files -------------------------------------------------------------------------- */
 
-/* Where all mistakes go. */
+/* Receives all mistakes. */
 struct report {
     config_tell_fn *tell;
     void *arg;
@@ -271,16 +273,16 @@ struct report {
 struct load {
     FILE *file;
     const char *path;
-    unsigned line; /* of the assignment that inih is at */
+    unsigned line; /* line of the assignment that inih handles */
     struct config *cfg;
     struct config_queues *queues;
     struct volt_error *err;
     struct report *report; /* NULL: the first error ends the load */
-    int before;            /* mistakes in other files */
-    int status;            /* of the first error */
-    bool over;             /* what follows cannot be read */
-    bool lost;             /* behind a section that nobody can read */
-    char unknown[64];      /* the section, if it is unknown; that is told once */
+    int before;            /* mistakes found in earlier files */
+    int status;            /* errno of the first error */
+    bool over;             /* the rest of the file cannot be read */
+    bool lost;             /* below a section header without ']' */
+    char unknown[64];      /* an unknown section, which is reported once */
 };
 
 __attribute__((format(printf, 3, 4))) static int fail(struct load *l, int status,
@@ -317,8 +319,8 @@ void config_default_queues(struct config_queues *ret)
     memcpy(ret->all[0].value, first.value, sizeof(first.value));
 }
 
-/* The queue of a section [Queue] or [Queue NAME]; made if it is new. NULL: it is another
- * section, or told what is wrong. */
+/* Returns the queue of a section [Queue] or [Queue NAME], added if it is new. Returns
+ * NULL for other sections, and after an error, with *ret_told set. */
 static struct config_queue *queue_of_section(struct load *l, const char *section,
                                              bool *ret_told)
 {
@@ -356,7 +358,7 @@ static struct config_queue *queue_of_section(struct load *l, const char *section
     return q;
 }
 
-/* Also a section without a key makes a queue. */
+/* Adds the queue of a section header: a section without a key makes a queue as well. */
 static void see_section(struct load *l, const char *line)
 {
     const char *end = strchr(line, ']');
@@ -378,7 +380,7 @@ static int set_names(struct load *l, char *ret, const char *name, const char *va
     return 0;
 }
 
-/* A setting of a queue as it is written. False: it cannot be that. */
+/* Parses the value of a queue's setting. Returns false if it does not fit. */
 static bool parse_setting(const struct queue_setting_row *row, const char *text,
                           uint64_t *ret)
 {
@@ -403,7 +405,7 @@ static bool parse_setting(const struct queue_setting_row *row, const char *text,
     return good && *ret >= row->min && *ret <= row->max;
 }
 
-/* 0, or -EINVAL and told; -ENOENT: it has no such key. */
+/* Returns 0; -EINVAL with the error reported; -ENOENT: a queue has no such key. */
 static int assign_to_queue(struct load *l, struct config_queue *q, const char *name,
                            const char *value)
 {
@@ -431,7 +433,8 @@ static int assign_to_queue(struct load *l, struct config_queue *q, const char *n
     return -ENOENT;
 }
 
-/* As inih's handler; -ENOENT: it is of no queue. */
+/* Handles an assignment as assign() does. Returns -ENOENT if the section is not a
+ * queue's. */
 static int assign_in_section(struct load *l, const char *section, const char *name,
                              const char *value)
 {
@@ -453,19 +456,20 @@ static int assign_in_section(struct load *l, const char *section, const char *na
 
 /* --- lines -------------------------------------------------------------------------- */
 
-/* Whether inih takes the line: an empty one, a comment, a section, an assignment. What is
- * indented goes on with the value before. */
+/* Returns whether inih accepts the line: empty, a comment, a section or an assignment. An
+ * indented line continues the value before it. */
 static bool has_form(const char *line)
 {
-    if (strncmp(line, "\xef\xbb\xbf", 3) == 0) /* a mark of byte order */
+    if (strncmp(line, "\xef\xbb\xbf", 3) == 0) /* byte order mark */
         line += 3;
     if (!*line || strchr(" \t\r\n;#", *line))
         return true;
     return *line == '[' ? strchr(line, ']') != NULL : strpbrk(line, "=:") != NULL;
 }
 
-/* Hands inih one line. A line that does not fit its buffer would come back as two, and
- * one with a NUL byte, as disks leave them behind a crash, without its end. */
+/* Hands inih one line. Two kinds of line are errors, as inih would misread them: a line
+ * longer than the buffer comes back as two, and a NUL byte, which disks may leave after a
+ * crash, hides the rest of its line. */
 static char *read_line(char *buf, int size, void *user)
 {
     struct load *l = user;
@@ -507,7 +511,7 @@ static const struct key *find_key(const char *section, const char *name)
     return NULL;
 }
 
-/* An assignment before the first section. */
+/* Reports an assignment before the first section. */
 static int outside(struct load *l, const char *name)
 {
     for (size_t i = 0; i < KEYS; i++)
@@ -519,7 +523,7 @@ static int outside(struct load *l, const char *name)
                 name);
 }
 
-/* The nearest key of a section (NULL: of all), or NULL. */
+/* Returns the key with the nearest name in a section (NULL: in all), or NULL. */
 static const struct key *nearest_key(const char *section, const char *name)
 {
     const char *names[KEYS + 1], *near;
@@ -552,7 +556,7 @@ static int unknown_key(struct load *l, const char *section, const char *name)
                 l->path, l->line, name, section);
 }
 
-/* All that stands in it is told once. */
+/* Reports an unknown section once, for all its assignments. */
 static int unknown_section(struct load *l, const char *section)
 {
     static const char *const sections[] = {"Daemon", "Store",  "Queue",
@@ -571,8 +575,7 @@ static int unknown_section(struct load *l, const char *section)
                 l->path, l->line, section);
 }
 
-/* Says what would have been right: the known sections, or the section that
- * has the key. */
+/* Reports an unknown key, with the known sections or the section that has the key. */
 static int unknown(struct load *l, const char *section, const char *name)
 {
     bool known = false;
@@ -652,7 +655,7 @@ static int load_file(const char *path, bool must_exist, struct config *cfg,
     if (report)
         report->files++;
     bool told = report && report->mistakes > l.before;
-    if (r > 0 && !told) /* what has_form() does not see */
+    if (r > 0 && !told) /* an error that has_form() misses */
         (void)fail(&l, -EINVAL, "%s:%d: neither [Section] nor Key=Value", path, r);
     else if (r < 0)
         (void)fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
@@ -717,7 +720,7 @@ static int strings_pack(const struct strings *l, char ***ret)
     return 0;
 }
 
-/* The drop-ins beside the main file, in the order in which they are read. */
+/* Lists the drop-ins of the main file, in the order in which they are read. */
 static int list_dropins(const char *main_path, struct strings *l, struct volt_error *err)
 {
     char dir[PATH_MAX];
@@ -740,7 +743,7 @@ static int list_dropins(const char *main_path, struct strings *l, struct volt_er
     return r;
 }
 
-/* The slots that queues have of their own, of those that there are. */
+/* Checks that the queues' own slots (Nominal=) are no more than there are. */
 static int prove_queues(const struct config *cfg, const struct config_queues *queues,
                         struct load *l)
 {

@@ -1,15 +1,15 @@
-/* The configuration of voltd: what can be set, its defaults, and how files become it.
+/* Configuration of voltd: keys, defaults, and the files that set them.
  *
- * Files are systemd-style INI: a main file (voltd.conf) and drop-ins
- * (voltd.conf.d/NAME.conf beside it, in byte order of their names), later assignments
- * win, an empty assignment restores the default. Nothing is skipped silently: an unknown
- * section or key and a bad value are errors that name the file, the line, the key and
- * what is allowed. conf/voltd.conf carries every key, commented, with its default and its
- * meaning; a test compares the two.
+ * Files are systemd-style INI: a main file (voltd.conf), then drop-ins
+ * (voltd.conf.d/NAME.conf beside it) in byte order of their names. Later assignments win;
+ * an empty assignment restores the default. Nothing is skipped silently: an unknown
+ * section or key and a bad value are errors that name file, line, key and allowed values.
+ * conf/voltd.conf lists every key as a comment, with default and meaning; a test compares
+ * the two.
  *
- * struct config is plain data without pointers: a snapshot is a copy, a reload is loading
- * a new one and handing it out. Values: counts as they are, sizes in bytes, durations in
- * microseconds; CONFIG_INFINITY where a limit may be off. */
+ * struct config is plain data without pointers: a snapshot is a copy, and a reload loads
+ * a new one and hands it out. Units: counts, bytes, microseconds. CONFIG_INFINITY: no
+ * limit. */
 #ifndef VOLT_DAEMON_CONFIG_H
 #define VOLT_DAEMON_CONFIG_H
 
@@ -36,18 +36,18 @@ struct config {
     uint64_t keep_history; /* KeepHistoryJobs=: ended jobs in the store */
     uint64_t keep_history_usec; /* KeepHistorySec= */
     uint64_t keep_keys_usec;    /* KeepKeysSec=: keys, after the end of their jobs */
-    uint64_t fold_output;       /* FoldOutput=: an output of so many bytes goes there */
+    uint64_t fold_output;       /* FoldOutput=: an output of so many bytes moves there */
 
     /* [Queue]: the default queue */
     uint64_t slots;       /* Slots=: running exec jobs; 0: max(2, online CPUs) */
     uint64_t start_ahead; /* StartAhead=: jobs marked as starting without a slot */
 
-    /* [Jobs] */
+    /* [Jobs]: defaults of a spec */
     uint64_t
-        kill_after_usec;   /* KillAfterSec=: from TERM to KILL where a job says nothing */
+        kill_after_usec;   /* KillAfterSec=: from TERM to KILL if a job sets no time */
     uint64_t output_limit; /* OutputLimit=: bytes that a job may print, likewise */
 
-    /* [Limits]: a peer can grow none of these without end */
+    /* [Limits]: bounds on what peers may use */
     uint64_t max_message;      /* MaxMessage=: bytes of one call */
     uint64_t max_batch;        /* MaxBatch=: bytes of one SubmitBatch call */
     uint64_t max_batch_jobs;   /* MaxBatchJobs=: specs in one SubmitBatch */
@@ -58,17 +58,17 @@ struct config {
         max_parse_memory; /* MaxParseMemory=: heap to parse a call, or one of a batch */
     uint64_t max_array;   /* MaxArray=: elements of one array job */
     uint64_t max_stdin;   /* MaxStdin=: bytes of standard input that a spec brings */
-    uint64_t max_pipelined_calls; /* MaxPipelinedCalls=: read ahead of one connection */
-    uint64_t max_connections;     /* MaxConnections=: of everybody together */
+    uint64_t max_pipelined_calls;      /* MaxPipelinedCalls=: read ahead per connection */
+    uint64_t max_connections;          /* MaxConnections=: of all users */
     uint64_t max_connections_per_user; /* MaxConnectionsPerUser= */
     uint64_t
         max_buffers_per_user; /* MaxBuffersPerUser=: bytes that these hold together */
-    uint64_t max_stream_memory_per_user; /* MaxStreamMemoryPerUser=: bytes that streams
-                                            keep while they wait */
-    uint64_t max_jobs;                   /* MaxJobs=: not ended, of everybody together */
-    uint64_t max_jobs_per_user;          /* MaxJobsPerUser=: not ended */
-    uint64_t max_bytes_per_user; /* MaxBytesPerUser=: of specs of jobs not ended */
-    uint64_t max_keys_per_user;  /* MaxKeysPerUser=: also of jobs that have ended */
+    uint64_t max_stream_memory_per_user; /* MaxStreamMemoryPerUser=: bytes that waiting
+                                          * streams keep */
+    uint64_t max_jobs;                   /* MaxJobs=: jobs not ended, of all users */
+    uint64_t max_jobs_per_user;          /* MaxJobsPerUser=: jobs not ended */
+    uint64_t max_bytes_per_user;         /* MaxBytesPerUser=: specs of jobs not ended */
+    uint64_t max_keys_per_user;  /* MaxKeysPerUser=: keys, of ended jobs as well */
     uint64_t max_output_backlog; /* MaxOutputBacklog=: bytes a peer has not read yet */
     uint64_t max_watch_backlog;  /* MaxWatchBacklog=: events a watcher lags behind */
     uint64_t frame_timeout_usec; /* FrameTimeoutSec=: first byte of a call to its NUL */
@@ -76,11 +76,12 @@ struct config {
     uint64_t drain_timeout_usec; /* DrainTimeoutSec=: a peer that reads nothing */
 };
 
-/* The queues, "default" first. Plain data as well; too large for the stack. */
+/* Queues of the configuration, "default" first. Plain data as well; too large for a
+ * stack. */
 struct config_queue {
     char name[QUEUE_NAME_BYTES + 1];
-    uint64_t value[QUEUE_SETTINGS]; /* slots of "default" are those of [Queue] */
-    /* AllowUsers=, AllowGroups=: names with blanks between them; both empty: all. */
+    uint64_t value[QUEUE_SETTINGS]; /* slots of "default": see [Queue] */
+    /* AllowUsers=, AllowGroups=: names separated by blanks; both empty: everyone. */
     char users[CONFIG_NAMES + 1], groups[CONFIG_NAMES + 1];
 };
 struct config_queues {
@@ -91,51 +92,51 @@ struct config_queues {
 /* Sets every field to its default. */
 void config_defaults(struct config *ret);
 
-/* The same: "default" alone. */
+/* Sets the queues to their default: "default" alone. */
 void config_default_queues(struct config_queues *ret);
 
 /* Loads the file at path, then the drop-ins in "<path>.d/", over the defaults. A missing
- * drop-in directory is fine; a missing main file is -ENOENT when must_exist, and
- * otherwise too. Returns 0 and fills *ret and *ret_queues, each of
- * which may be NULL; -EINVAL (bad content), or the errno of opening
- * or reading, with the text in err and these untouched. */
+ * directory of drop-ins is no error, nor is a missing main file without must_exist.
+ * Returns 0 with *ret and *ret_queues, each of which may be NULL; -EINVAL for bad
+ * content; -errno of opening or reading. On failure err has the text, and neither is
+ * changed. */
 int config_load(const char *path, bool must_exist, struct config *ret,
                 struct config_queues *ret_queues, struct volt_error *err);
 
-/* Takes one mistake: the file, the line, and what is wrong. */
+/* Receives one mistake: the file, the line, and what is wrong. */
 typedef void config_tell_fn(void *arg, const char *text);
 
-/* Reads the same files, and tells every mistake in them instead of the first. Returns how
- * many there are; *ret_files: the files that were read. -ENAMETOOLONG, -ENOMEM. */
+/* Reads the same files and reports every mistake through tell. *ret_files: files that
+ * were read. Returns the number of mistakes, -ENAMETOOLONG or -ENOMEM. */
 int config_check(const char *path, bool must_exist, config_tell_fn *tell, void *arg,
                  size_t *ret_files);
 
 /* Writes the default path of the main file: /etc/voltd/voltd.conf, or for user mode
- * $XDG_CONFIG_HOME/voltd/voltd.conf (~/.config where that is not set to an absolute
- * path). Returns 0; -ENOENT: there is no home (paths_home()); -ENAMETOOLONG. */
+ * $XDG_CONFIG_HOME/voltd/voltd.conf (~/.config unless that is an absolute path). Returns
+ * 0; -ENOENT without a home (paths_home()); -ENAMETOOLONG. */
 int config_default_path(bool user, char *buf, size_t size);
 
-/* The files that config_load(path) reads, in its order: the main file if it exists, and
- * the drop-ins. Returns 0 and a NULL-terminated array, one allocation, to be freed with
+/* Lists the files that config_load(path) reads, in its order: the main file if it exists,
+ * then the drop-ins. Returns 0 and a NULL-terminated array, to be freed with one
  * free(). */
 int config_files(const char *path, char ***ret);
 
-/* The keys that differ between two configurations and take effect only at a restart, as
- * "Section.Key", in the same form. */
+/* Lists the keys, as "Section.Key", that differ between two configurations and need a
+ * restart. Returns as config_files() does. */
 int config_needs_restart(const struct config *before, const struct config *after,
                          char ***ret);
 
-/* One key, for showing a configuration. */
+/* One key of a configuration, for display. */
 struct config_item {
     const char *section;
     const char *name;
-    const char *help; /* what is allowed */
+    const char *help; /* allowed values */
     bool needs_restart;
     uint64_t value;
-    char text[32]; /* the value as one would write it in a file */
+    char text[32]; /* the value as a file would have it */
 };
 
-/* Describes key number index of cfg. Returns 0, or -ENOENT past the last one. */
+/* Describes key number index of cfg. Returns 0, or -ENOENT past the last key. */
 int config_item(const struct config *cfg, size_t index, struct config_item *ret);
 
 #endif

@@ -1,4 +1,5 @@
-/* What the control endpoint can do to the daemon as a whole; implemented by main. */
+/* Reload and shutdown of the whole daemon, for the methods of control; see
+ * daemon/control.c. */
 #ifndef VOLTD_CONTROL_H
 #define VOLTD_CONTROL_H
 
@@ -8,17 +9,16 @@
 
 struct control;
 
-/* Reads the configuration again. Blocks on the disk. 0; -EINVAL with a text: nothing has
- * changed. ret_needs_restart: keys that changed without effect ("Daemon.Workers"), a
- * NULL-terminated array that the caller frees with free() (one allocation). */
+/* Reads the configuration again. Blocks on the disk. ret_needs_restart: the keys that
+ * take effect at a restart ("Daemon.Workers"), a NULL-terminated array, to be freed with
+ * one free(). Returns 0; -errno with the text in err, and nothing has changed. */
 int control_reload(struct control *c, char ***ret_needs_restart, struct volt_error *err);
-/* Begins the end: listeners close, then with cancel all jobs are ended, then the process
+/* Begins the end: closes the listeners, with cancel ends all jobs, then the process
  * exits. Idempotent; returns at once. */
 void control_shutdown(struct control *c, bool cancel);
 uint64_t control_started_usec(const struct control *c); /* volt_now_usec() clock */
-/* The configuration files in force, main file first: a NULL-terminated array that the
- * caller frees with free() (one allocation); NULL when out of memory. Blocks on the
- * disk. */
+/* Lists the configuration files in force, main file first: a NULL-terminated array, to be
+ * freed with one free(); NULL without memory. Blocks on the disk. */
 char **control_config_files(struct control *c);
 
 #endif

@@ -33,8 +33,8 @@ put(char buf[PATH_MAX], struct volt_error *err, const char *format, ...)
     return 0;
 }
 
-/* dir as an absolute path: jobs and restarts must not depend on where voltd
- * was started. */
+/* Writes dir as an absolute path: jobs and restarts must not depend on voltd's working
+ * directory. */
 static int absolute(const char *dir, char buf[PATH_MAX], struct volt_error *err)
 {
     char cwd[PATH_MAX];
@@ -55,7 +55,7 @@ const char *paths_home(void)
     return home && home[0] == '/' ? home : NULL;
 }
 
-/* A path that bind() would cut is refused here, with the reason. */
+/* Joins the path of a socket. A path that bind() would cut is refused with the reason. */
 static int socket_path(const char *dir, const char *name, struct address *ret,
                        struct volt_error *err)
 {
@@ -104,7 +104,7 @@ int paths_init(struct paths *p, bool user, const char *runtime_dir, const char *
     return r;
 }
 
-/* mkdir -p; the last component and the missing ones before it get mode 0700. */
+/* Makes a directory as mkdir -p does; missing ones get mode 0700. */
 static int make_dir(const char *path, struct volt_error *err)
 {
     char buf[PATH_MAX];
@@ -122,8 +122,8 @@ static int make_dir(const char *path, struct volt_error *err)
     }
 }
 
-/* A directory of ours, in which nobody else may write: what is in it can then be trusted.
- * In system mode others may search it to reach the sockets. */
+/* Checks that voltd owns the directory and no other user may write in it, so that its
+ * contents can be trusted. In system mode others may search it to reach the sockets. */
 static int check_dir(const char *path, struct volt_error *err)
 {
     struct stat st;
@@ -140,8 +140,7 @@ static int check_dir(const char *path, struct volt_error *err)
     return 0;
 }
 
-/* Without symbolic links, which the store takes for somebody's trap: a state directory,
- * or a home, may well be reached through one. */
+/* Resolves symbolic links, as in the path of a home: the store refuses them as a trap. */
 static int resolve_dir(char dir[PATH_MAX], struct volt_error *err)
 {
     char real[PATH_MAX];
@@ -151,8 +150,10 @@ static int resolve_dir(char dir[PATH_MAX], struct volt_error *err)
     return 0;
 }
 
-/* The lock of this process: 0; -EBUSY with *ret_pid, another one has it (0: of another
- * namespace, whose pids are not ours); -errno. */
+/* Takes the record lock of this process. Returns:
+ *   0       taken
+ *   -EBUSY  *ret_pid has the lock (0: a process of another pid namespace)
+ *   -errno */
 static int lock_record(int fd, pid_t *ret_pid)
 {
     for (;;) {
@@ -163,16 +164,16 @@ static int lock_record(int fd, pid_t *ret_pid)
             return -errno;
         if (fcntl(fd, F_GETLK, &l) < 0)
             return -errno;
-        if (l.l_type != F_UNLCK) { /* else that one has just ended */
+        if (l.l_type != F_UNLCK) { /* otherwise that process has just ended */
             *ret_pid = l.l_pid > 0 ? l.l_pid : 0;
             return -EBUSY;
         }
     }
 }
 
-/* The lock of earlier versions, which they still take: 0; -EBUSY with *ret_pid; -errno.
- * Children have it too until their exec. One that outlives its voltd is nobody to wait
- * for, and the pid in the file is that of nobody then. */
+/* Takes the flock() that earlier versions take. Children hold it too until their exec, so
+ * a lock whose pid in the file is dead, or this process, does not count. Returns 0;
+ * -EBUSY with *ret_pid; -errno. */
 static int lock_flock(int fd, pid_t *ret_pid)
 {
     char text[32];
@@ -211,7 +212,7 @@ static int take_lock(int fd, const char *dir, const char *path, pid_t *ret_holde
     return r < 0 ? error_set(err, r, "%s: %s", path, strerror(-r)) : 0;
 }
 
-/* They have a lock of the same name. */
+/* Refuses one directory for both: their locks would be the same file. */
 static int prove_two(const struct paths *p, struct volt_error *err)
 {
     struct stat runtime, state;
@@ -223,7 +224,7 @@ static int prove_two(const struct paths *p, struct volt_error *err)
     return 0;
 }
 
-/* Returns the locked fd. */
+/* Returns the descriptor of the locked file, or -errno. */
 static int lock_dir(const char *dir, pid_t *ret_holder, struct volt_error *err)
 {
     char path[PATH_MAX];
