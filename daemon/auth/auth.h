@@ -1,15 +1,15 @@
 /* Who may do what. operations.def is the table: a row for each operation, a column for
- * each relation of the caller to what it asks about. methods.def says which operation a
- * method is. Pure but for the account that voltd runs as.
+ * each relation of the caller to the owner of the object. methods.def names the operation
+ * of each method. Pure but for the account that voltd runs as.
  *
  *   relation   the caller is ...
  *   owner      the user whose job, lock or event it is
- *   other      another user that the kernel lets through to voltd.sock
+ *   other      another user whom the kernel lets connect to voltd.sock
  *   admin      connected to control.sock of the system's voltd: mode and group of that
  *              socket are the check, and voltd looks up no name
- *   root       root; where voltd is a user's own, that user
+ *   root       root; for a user's own voltd, that user
  *
- * The uid is that of SO_PEERCRED, taken once at accept, and so is the standing. */
+ * The uid is that of SO_PEERCRED; uid and standing are taken once, at accept. */
 #ifndef VOLTD_AUTH_AUTH_H
 #define VOLTD_AUTH_AUTH_H
 
@@ -19,25 +19,25 @@
 #include "daemon/job/owner.h"
 
 enum auth_standing {
-    AUTH_UNSERVED = 0, /* voltd is root, and would run the jobs of this one as root */
+    AUTH_UNSERVED = 0, /* voltd is root and would run this caller's jobs as root */
     AUTH_MEMBER,
     AUTH_ADMIN,
     AUTH_ROOT,
 };
 
-/* Who asks. */
+/* The caller. */
 struct asker {
     struct job_owner who;
     enum auth_standing standing;
 };
 
-/* A user who has only what is its own. */
+/* Returns a user with no more than its own rights. */
 static inline struct asker auth_user(uid_t uid)
 {
     return (struct asker){{.uid = uid}, AUTH_MEMBER};
 }
 
-/* voltd itself. */
+/* Returns voltd itself as the caller. */
 static inline struct asker auth_voltd(void)
 {
     return (struct asker){{.uid = 0}, AUTH_ROOT};
@@ -49,7 +49,7 @@ enum auth_operation {
 #undef OPERATION
     AUTH_OPERATIONS,
 
-/* Of a method: AUTH_OF_jobs_Submit. */
+/* Operation of each method: AUTH_OF_jobs_Submit. */
 #define METHOD(interface_, name_, operation_)                                            \
     AUTH_OF_##interface_##_##name_ = AUTH_##operation_,
 #include "daemon/auth/methods.def"
@@ -57,25 +57,28 @@ enum auth_operation {
 };
 
 enum auth_verdict {
-    AUTH_NO = 0, /* with auth_refusal() */
-    AUTH_ABSENT, /* as if there were no such thing */
+    AUTH_NO = 0, /* refused, with auth_refusal() */
+    AUTH_ABSENT, /* answered as if the object did not exist */
     AUTH_YES,
 };
 
-/* control: the connection is on the control socket. */
+/* Returns the standing of a connection. control: it is on the control socket. root_only:
+ * voltd is root. */
 enum auth_standing auth_standing(uid_t uid, bool control, bool user_mode, bool root_only);
 
-/* owner: of what is asked about; of what is nobody's the asker's own uid. */
+/* Returns whether the caller may do this to an object of owner. For an object without an
+ * owner pass the caller's uid. */
 enum auth_verdict auth_may(const struct asker *asker, enum auth_operation operation,
                            uid_t owner);
-/* The jobs, events and orphans of this owner, and so it may steer them. */
+/* Returns whether the caller may see jobs, events and orphans of owner, and steer
+ * them. */
 bool auth_sees(const struct asker *asker, uid_t owner);
-/* The same of every owner. */
+/* The same for all owners. */
 bool auth_sees_all(const struct asker *asker);
-/* What only admins and root may, or root alone. */
+/* Returns whether the caller may do an operation of admins and root. */
 bool auth_has(const struct asker *asker, enum auth_operation operation);
 
-/* Why not, for the caller. */
+/* Writes for the caller why the operation is refused. */
 #define AUTH_REFUSAL_BYTES 160
 void auth_refusal(const struct asker *asker, enum auth_operation operation,
                   char ret[AUTH_REFUSAL_BYTES]);

@@ -1,4 +1,4 @@
-/* Formatting, a token count per interval, one write. */
+/* Formats a line, admits it by a count per interval, writes it with one write(). */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #define LINE_MAX_TEXT 1024
 
 static struct {
-    pthread_mutex_t lock; /* guards the rest but plain, which is set before threads */
+    pthread_mutex_t lock; /* guards the rest but plain, which log_init() sets */
     uint64_t interval_began;
     unsigned lines;
     uint64_t left_out;
@@ -36,7 +36,7 @@ bool log_is_journal(void)
     return !log_state.plain;
 }
 
-/* True: the line may go out; *ret_left_out lines before it did not. */
+/* Returns whether the line may go out. *ret_left_out: lines dropped before it. */
 static bool admit(uint64_t now, uint64_t *ret_left_out)
 {
     pthread_mutex_lock(&log_state.lock);
@@ -56,9 +56,9 @@ static bool admit(uint64_t now, uint64_t *ret_left_out)
     return ok;
 }
 
-/* Copies text with control characters (those of C1, too) as \xNN: names and paths that
- * others chose may begin no line of their own, and steer no terminal. to: room for 4 *
- * len bytes. */
+/* Copies text with control characters (of C1 as well) as \xNN, so that names and paths
+ * chosen by others begin no new line and control no terminal. to: room for 4 * len
+ * bytes. */
 static size_t escape(const char *text, size_t len, char *to)
 {
     size_t n = 0;
@@ -84,7 +84,7 @@ static void put(enum log_level level, const char *text, size_t len)
     size_t end = (size_t)n + escape(text, len, line + n);
 
     line[end++] = '\n';
-    /* Nobody is left to be told when stderr fails. */
+    /* A failure of stderr cannot be reported. */
     (void)!TEMP_FAILURE_RETRY(write(STDERR_FILENO, line, end));
 }
 

@@ -1,8 +1,8 @@
-/* The daemon's own log: lines on stderr, with the priority in front ("<6>...") where the
- * journal reads them (JOURNAL_STREAM says so), plain elsewhere. At most LOG_BURST lines
- * in LOG_INTERVAL_USEC, so that nothing a peer does fills a disk; what was left out is
- * counted in the next line. Control characters become \xNN: a text of others stays on its
- * line and steers no terminal. Any thread; one write(2) per line; never under a lock. */
+/* Log of the daemon: lines on stderr. The journal (see JOURNAL_STREAM) gets the priority
+ * in front ("<6>..."), other readers plain lines. At most LOG_BURST lines go out per
+ * LOG_INTERVAL_USEC, so that no peer fills a disk; the next line counts the dropped ones.
+ * Control characters become \xNN, so that a text of others stays on its line and controls
+ * no terminal. Any thread; one write(2) per line; never under a lock. */
 #ifndef VOLTD_OBSERVE_LOG_H
 #define VOLTD_OBSERVE_LOG_H
 
@@ -19,7 +19,7 @@ enum log_level {
     LOG_LEVEL_INFO = 6,
 };
 
-/* Looks once whether stderr is the journal; before the first thread. */
+/* Checks once whether stderr is the journal. Call before the first thread. */
 void log_init(void);
 bool log_is_journal(void);
 

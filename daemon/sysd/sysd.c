@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#define SD_JOURNAL_SUPPRESS_LOCATION /* which line of voltd it was is nobody's business */
+#define SD_JOURNAL_SUPPRESS_LOCATION /* source lines of voltd are no use to readers */
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-journal.h>
 #include <time.h>
@@ -85,7 +85,7 @@ int sysd_notify_watchdog(void)
     return notify("WATCHDOG=1");
 }
 
-/* Type=notify-reload of newer systemd wants the time with it; older ones ignore it. */
+/* Type=notify-reload of newer systemd needs the time; older versions ignore it. */
 int sysd_notify_reloading(void)
 {
     struct timespec now;
