@@ -8,7 +8,7 @@
 #include "daemon/again.h"
 #include "wire/quote.h"
 
-/* Words up to NULL, a blank behind each. */
+/* Appends words up to NULL, each with a blank behind it. */
 static int add(struct wire_buf *to, ...)
 {
     const char *word;
@@ -25,7 +25,8 @@ static int add(struct wire_buf *to, ...)
     return r;
 }
 
-/* What becomes the account of this process; an account without a name has numbers. */
+/* Appends the command that runs a program as the account of this process: by name, or by
+ * numbers if the account has no name. */
 static int add_account(struct wire_buf *to)
 {
     const struct passwd *pw = getpwuid(geteuid());
@@ -49,6 +50,6 @@ int again_line(const struct again *a, const char *option, struct wire_buf *ret)
     if (r == 0 && a->state_dir)
         r = add(ret, "--state-dir", a->state_dir, NULL);
     if (r == 0)
-        ret->data[ret->end - 1] = '\0'; /* the last blank */
+        ret->data[ret->end - 1] = '\0'; /* in place of the last blank */
     return r;
 }

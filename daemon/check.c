@@ -1,5 +1,5 @@
-/* See check.h. Findings go to standard output, a line each: they are what was asked
- * for. */
+/* See check.h. Findings are what the user asked for, so they go to standard output, a
+ * line each. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ int check_config(const char *path, bool must_exist)
     return n > 0 ? 1 : 0;
 }
 
-/* The file of ids, beside the store. How many findings. */
+/* Checks the file of ids beside the store. Returns the number of findings. */
 static int check_ids(const char *dir)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -53,7 +53,7 @@ static int check_ids(const char *dir)
     return 1;
 }
 
-/* Only while nobody else writes. 0; -1, and said: not. */
+/* Takes the locks, so that no voltd writes. Returns 0, or -1 after an error message. */
 static int claim(struct paths *p)
 {
     struct volt_error err = {{0}};

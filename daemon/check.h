@@ -5,15 +5,15 @@
 #include <stdbool.h>
 #include "daemon/config/paths.h"
 
-/* Reads the configuration as a start would, and prints every mistake in it. The exit
- * status: 0 none, 1. */
+/* Reads the configuration as a start would and prints every mistake. Returns the exit
+ * status: 0 without a mistake, otherwise 1. */
 int check_config(const char *path, bool must_exist);
-/* Verifies the store of these directories under their locks, prints each finding, and
- * returns the exit status: 0 sound, 1 damaged or not to be checked. */
+/* Verifies the store of these directories under their locks and prints each finding.
+ * Returns the exit status: 0 sound, 1 damaged or not readable. */
 int check_store(struct paths *p);
-/* Accepts the store of these directories as it is, though it is not the one that its
- * witness has seen, and says what was accepted. The exit status: 0, also when there was
- * nothing to accept; 1. */
+/* Accepts the store of these directories although its witness has seen another one, and
+ * prints what was accepted. Returns the exit status: 0, also if there was nothing to
+ * accept, or 1. */
 int accept_store(struct paths *p);
 
 #endif

@@ -1,5 +1,5 @@
-/* Stop and reload: daemon/config/control.h for the methods, daemon/lifecycle.h
- * for main. */
+/* Stop and reload: daemon/config/control.h is for the methods, daemon/lifecycle.h for
+ * main. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "daemon/observe/log.h"
 #include "daemon/sysd/sysd.h"
 
-#define STARTS_TIMEOUT  UINT64_C(5000000) /* for STARTs that the keeper has in hand */
+#define STARTS_TIMEOUT  UINT64_C(5000000) /* for STARTs that the keeper has received */
 #define ANSWERS_TIMEOUT UINT64_C(2000000) /* for clients to read their last answer */
 
 struct control {
@@ -28,9 +28,9 @@ struct control {
     void *arg;
     uint64_t started_usec;
     struct volt_join ending;
-    struct volt_notify changed;  /* one of the three below */
-    pthread_mutex_t reload_lock; /* one reload at a time; held while it reads files */
-    pthread_mutex_t lock;        /* guards them and config */
+    struct volt_notify changed;  /* notifies of stop, cancel and at_once */
+    pthread_mutex_t reload_lock; /* one reload at a time; held while files are read */
+    pthread_mutex_t lock;        /* guards the flags below and config */
     bool stop, cancel, at_once;
     struct config config;
 };
@@ -104,7 +104,7 @@ char **control_config_files(struct control *c)
     return config_files(c->config_path, &files) < 0 ? NULL : files;
 }
 
-/* Lock held. *fresh comes into force, but for what needs a restart. */
+/* Puts *fresh into force, except keys that need a restart. Lock held. */
 static int apply_locked(struct control *c, struct config *fresh,
                         struct queue_config *queues, size_t nqueues, char ***ret_names)
 {
@@ -115,7 +115,7 @@ static int apply_locked(struct control *c, struct config *fresh,
     int r = config_needs_restart(&c->config, fresh, &names);
     if (r < 0)
         return r;
-    /* Until then the old values are the ones in force. */
+    /* The old values stay in force until a restart. */
     fresh->workers = c->config.workers;
     fresh->max_blocking_threads = c->config.max_blocking_threads;
     fresh->sync = c->config.sync;
@@ -137,8 +137,8 @@ static const char *why_not_applied(int r)
                        : strerror(-r);
 }
 
-/* The lock is not held while the names of users are looked up: a directory service may
- * not answer. */
+/* Looks up the names of users before it takes the lock: a directory service may not
+ * answer. */
 static int apply(struct control *c, struct config *fresh,
                  const struct config_queues *queues, char ***ret_names)
 {
@@ -213,7 +213,7 @@ struct signal_task {
     struct control *control;
     struct volt_io io;
     struct signalfd_siginfo info;
-    bool asked; /* a second one goes at once */
+    bool asked; /* a second signal ends voltd at once */
 };
 
 static enum volt_poll signal_poll(struct volt_cx *cx, void *state)
@@ -227,7 +227,7 @@ static enum volt_poll signal_poll(struct volt_cx *cx, void *state)
             return VOLT_READY;
         }
         if (s->info.ssi_signo == SIGHUP) {
-            volt_block_in_place(cx, reload_by_signal, s->control); /* it reads files */
+            volt_block_in_place(cx, reload_by_signal, s->control); /* reads files */
             continue;
         }
         log_info("%s: %s", s->asked ? "again" : "stopping",
@@ -288,7 +288,7 @@ struct wish {
     bool stop, cancel, at_once;
 };
 
-/* Reads the wishes so that a later change wakes this task. */
+/* Reads the flags in such a way that a later change wakes this task. */
 static struct wish look(struct volt_cx *cx, struct end_task *e)
 {
     struct control *c = e->control;
@@ -311,8 +311,8 @@ static enum volt_poll asked_poll(struct volt_cx *cx, struct end_task *e)
     return look(cx, e).stop ? VOLT_READY : VOLT_PENDING;
 }
 
-/* READY: the jobs are as the wish wants them, or time is up. Cancel may come later than
- * stop, so the drain may have to begin anew. */
+/* Returns READY when the jobs are as asked for or time is up. A cancel may come after the
+ * stop: the drain then starts over. */
 static enum volt_poll jobs_poll(struct volt_cx *cx, struct end_task *e)
 {
     struct wish w = look(cx, e);

@@ -13,17 +13,17 @@
 #include "daemon/query/query.h"
 #include "daemon/sysd/sysd.h"
 
-#define EVENTS 32 /* of a poll */
-/* Of systemd/voltd.catalog. */
+#define EVENTS 32 /* read per poll */
+/* As in systemd/voltd.catalog. */
 #define MESSAGE_ID "MESSAGE_ID=d38e74233a424525a048ac1679ee5237"
 
 struct journal {
     struct core *core;
-    uint64_t cursor; /* in the log of events */
+    uint64_t cursor; /* number in the event log */
     struct subscriber subscriber;
     struct subscription of_log;
     uint64_t interval_began, left_out;
-    unsigned told; /* in this interval */
+    unsigned told; /* entries of this interval */
 };
 
 /* --- one entry ---------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ enum { MESSAGE, ID, PRIORITY, JOB, USER, RESULT, CODE, QUEUE, NAME, FIELDS };
 
 struct entry {
     const struct job_news *end;
-    const struct job_spec *spec; /* NULL: the job has left memory */
+    const struct job_spec *spec; /* NULL: the job is no longer in memory */
     char text[FIELDS][320];
 };
 
@@ -65,7 +65,7 @@ static void fill(struct entry *e)
 #undef FILL
 }
 
-/* Aside: names of users, and the journal, may have to be waited for. */
+/* Sends an entry; for volt_block_in_place(), as user lookup and journal may block. */
 static void send_entry(void *arg)
 {
     struct entry *e = arg;
@@ -114,7 +114,7 @@ static bool may_tell(struct journal *j)
     return true;
 }
 
-/* True: there may be more to read. */
+/* Returns whether there may be more events. */
 static bool read_on(struct volt_cx *cx, struct journal *j)
 {
     const struct asker all = auth_voltd();
@@ -141,7 +141,7 @@ static enum volt_poll journal_poll(struct volt_cx *cx, void *state)
         subscription_add(&j->subscriber, &j->of_log, 0);
     }
     while (subscriber_arm(&j->subscriber)) {
-        if (read_on(cx, j)) { /* others first */
+        if (read_on(cx, j)) { /* let other tasks run */
             subscriber_disarm(&j->subscriber);
             volt_cx_wake(cx);
             return VOLT_PENDING;

@@ -1,6 +1,6 @@
-/* Ends without success in the journal: an entry each, found by its fields, as in
- * `journalctl VOLT_RESULT=exit VOLT_USER=alice`. Only where voltd's own log is the
- * journal. At most JOURNAL_BURST in JOURNAL_INTERVAL_USEC; the others are counted. */
+/* Journal entries for jobs that end without success, with fields to search by, as in
+ * `journalctl VOLT_RESULT=exit VOLT_USER=alice`. Written only if voltd's own log is the
+ * journal. At most JOURNAL_BURST per JOURNAL_INTERVAL_USEC; the others are counted. */
 #ifndef VOLTD_JOURNAL_H
 #define VOLTD_JOURNAL_H
 
@@ -11,8 +11,8 @@
 
 struct core;
 
-/* Spawns the task that tells of ends from now on, a subscriber of the log of events like
- * any Watch. Before anything can end. 0; -ENOMEM; -ESHUTDOWN. */
+/* Spawns the task, a subscriber of the event log like any Watch, which reports later
+ * ends. Call before any job can end. Returns 0, -ENOMEM or -ESHUTDOWN. */
 int journal_start(struct volt_runtime *rt, struct core *core);
 
 #endif

@@ -1,10 +1,10 @@
-/* The life of a running daemon: signals, reload, and the way to its end.
+/* Life of a running daemon: signals, reload, and the end.
  *
- * One task waits for a reason to stop (control_shutdown: SIGTERM, SIGINT, or a client)
- * and then goes: no more connections, no more starts, with cancel the end of all jobs,
- * the last answers, READY. Running jobs are left to their shims otherwise. A second
- * signal goes at once. Another task reads the signals from a signalfd, so nothing wakes
- * an idle daemon. */
+ * A task waits for a reason to stop (control_shutdown(), SIGTERM or SIGINT). Then it
+ * closes the listeners, starts no more jobs, with cancel ends all jobs, and waits for the
+ * last answers. Without cancel, running jobs stay with their shims. A second signal ends
+ * voltd at once. Another task reads the signals from a signalfd, so an idle daemon has no
+ * wake-ups. */
 #ifndef VOLTD_LIFECYCLE_H
 #define VOLTD_LIFECYCLE_H
 
@@ -19,19 +19,20 @@ struct control_options {
     const char *config_path; /* borrowed */
     bool config_must_exist;
     const struct config *config; /* copied */
-    bool workers_given;          /* on the command line: no file changes them */
-    void (*reloaded)(void *arg); /* behind each SIGHUP, outside of workers */
+    bool workers_given;          /* set on the command line: no file changes them */
+    void (*reloaded)(void *arg); /* called at each SIGHUP, before the reload; may block */
     void *arg;
 };
 
-/* The signals that the control task answers; to be blocked before the first thread. */
+/* Returns the signals that the control task handles, to be blocked before the first
+ * thread. */
 void control_signals(sigset_t *ret);
 
-/* Returns new, before the server (which needs it); NULL: no memory. */
+/* Returns new, NULL without memory. Call before server_new(), which needs it. */
 struct control *control_new(const struct control_options *o);
-/* Spawns the tasks. 0 or -errno. Borrows server. */
+/* Spawns the tasks; borrows server. Returns 0 or -errno. */
 int control_start(struct control *c, struct server *server);
-/* Blocks until it is time to take everything down. */
+/* Blocks until the end task is done. */
 void control_wait(struct control *c);
 void control_free(struct control *c); /* after volt_runtime_shutdown() */
 

@@ -1,13 +1,16 @@
-/* voltd: options, then everything in its order, then the same backwards.
+/* voltd: options, then start in order, then the end in reverse order.
  *
  *   signals blocked, descriptors of systemd taken      before the first thread
- *   directories and their lock                         nobody else is here
+ *   directories and their locks                        no other voltd is here
  *   configuration
  *   runtime, jobs (records, keeper), server, control
  *   READY; wait; runtime down, then what its tasks used
  *
- * Exit status: 0 stopped, 1 could not start, 2 a person has to mend it: usage, or a store
- * that is not the one that was here, 3 another voltd uses the directories. */
+ * Exit status:
+ *   0  stopped
+ *   1  could not start
+ *   2  a person must act: wrong usage, or a store that is not the one that was here
+ *   3  another voltd uses the directories */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -45,8 +48,8 @@
 #include "wire/user_dirs.h"
 
 #define LISTEN_BACKLOG    1024
-#define OTHER_DESCRIPTORS 512   /* beside connections */
-#define DESCRIPTORS_AHEAD 65536 /* half a megabyte of the kernel's */
+#define OTHER_DESCRIPTORS 512   /* descriptors that are not connections */
+#define DESCRIPTORS_AHEAD 65536 /* costs half a megabyte in the kernel */
 
 static const char help[] =
     "Usage: voltd [OPTIONS]\n"
@@ -73,13 +76,13 @@ static const char help[] =
 
 struct options {
     const char *program;
-    bool user, system; /* in the end one of them */
+    bool user, system; /* one of them after parse_options() */
     const char *config, *runtime_dir, *state_dir;
     uint64_t workers; /* 0: as configured */
     bool check_config, check_store, accept_store;
 };
 
-/* Everything that has to be taken down, in the order of birth. */
+/* Everything that down() frees, in order of creation. */
 struct daemon {
     struct options options;
     struct paths paths;
@@ -98,9 +101,9 @@ struct daemon {
     struct service service;
     struct server *server;
     uint64_t job_descriptors;
-    int sockets[2]; /* jobs, control; -1: none or handed on */
+    int sockets[2]; /* jobs, control; -1: none, or passed on */
     bool activated[2];
-    bool taken; /* the directories, by another voltd */
+    bool taken; /* another voltd has the directories */
 };
 
 __attribute__((format(printf, 1, 2))) static int usage(const char *format, ...)
@@ -115,7 +118,7 @@ __attribute__((format(printf, 1, 2))) static int usage(const char *format, ...)
     return 2;
 }
 
-/* 0, or said what is wrong. */
+/* Returns 0, or the exit status after a message. */
 static int take_workers(struct options *o, const char *text)
 {
     char *end;
@@ -128,7 +131,7 @@ static int take_workers(struct options *o, const char *text)
     return usage("--workers %s: a number from 1 to %d is needed", text, VOLT_MAX_WORKERS);
 }
 
-/* 0, or said what is wrong. */
+/* Returns 0, or the exit status after a message. */
 static int take_path(const char **member, const char *option, const char *what,
                      const char *text)
 {
@@ -136,7 +139,7 @@ static int take_path(const char **member, const char *option, const char *what,
     return *text ? 0 : usage("%s: a %s is needed", option, what);
 }
 
-/* -1: go on; otherwise the exit status. */
+/* Returns -1 to go on, otherwise the exit status. */
 static int take_option(struct options *o, int opt, const char *given)
 {
     int status = 0;
@@ -183,7 +186,7 @@ static int take_option(struct options *o, int opt, const char *given)
     return status ? status : -1;
 }
 
-/* As take_option(). */
+/* Returns as take_option() does. */
 static int parse_options(int argc, char **argv, struct options *o)
 {
     static const struct option table[] = {
@@ -227,8 +230,8 @@ static int failed(const char *what, int r, const struct volt_error *err)
     return r;
 }
 
-/* The keeper of PREFIX/bin/voltd is where make install puts it, in PREFIX/libexec/voltd;
- * that of a build lies beside voltd. */
+/* Finds the keeper: for PREFIX/bin/voltd in PREFIX/libexec/voltd, where make install puts
+ * it; in a build beside voltd. */
 static int find_keeper(char path[PATH_MAX])
 {
     static const char installed[] = "/libexec/voltd/voltd-keeper",
@@ -256,8 +259,9 @@ static int find_keeper(char path[PATH_MAX])
 
 /* --- sockets ------------------------------------------------------------------------ */
 
-/* Under the lock of the runtime dir nobody else listens there: what is found is stale.
- * Until listen() every connect is refused, so chmod() before it is early enough. */
+/* Listens on a path. An existing socket is stale, because voltd has the lock of the
+ * runtime directory. Connections are refused until listen(), so chmod() before it is
+ * early enough. */
 static int listen_on(const struct address *address, mode_t mode, int *ret_fd)
 {
     struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -297,8 +301,8 @@ static int open_sockets(struct daemon *d)
     return 0;
 }
 
-/* Sockets that somebody has removed, as what sweeps /tmp does, are made anew; those of
- * systemd are its own. */
+/* Makes removed sockets anew, as after a sweep of /tmp. Sockets of systemd are left
+ * alone. */
 static void heal_sockets(void *arg)
 {
     struct daemon *d = arg;
@@ -324,8 +328,8 @@ static void heal_sockets(void *arg)
     }
 }
 
-/* Another voltd has the directories: says where it listens. If its sockets are gone it is
- * asked to make them anew, as it does where its configuration is read again. */
+/* Says where the voltd that has the directories listens. If its socket is gone, sends it
+ * SIGHUP, at which it makes its sockets anew. */
 static void tell_holder(const struct paths *p)
 {
     char dir[PATH_MAX], socket[PATH_MAX + 16];
@@ -375,27 +379,27 @@ static int load_config(struct daemon *d, struct volt_error *err)
     return 0;
 }
 
-/* A batch is parsed on one worker and freed on others. With an arena per thread each of
- * them in turn grew to the size of the largest batch; the locks of few arenas are cheaper
- * than the page faults of many (measured: 100,000 sleeps submitted and cancelled, four
- * rounds: 161 MB and 0.4 s with one arena, 197 MB and 0.7 s with glibc's default). */
+/* Limits malloc's arenas. A batch is parsed on one worker and freed on others. With an
+ * arena per thread, each one in turn grew to the size of the largest batch. Locks of few
+ * arenas cost less than page faults of many: 100,000 sleeps submitted and cancelled, four
+ * times, took 161 MB and 0.4 s with one arena, 197 MB and 0.7 s with glibc's default. */
 static void set_arenas(unsigned workers)
 {
     (void)mallopt(M_ARENA_MAX, (int)(1 + workers / 16));
     (void)mallopt(M_MMAP_THRESHOLD, 256 * 1024);
 }
 
-/* One for two CPUs: jobs, the store and the clients need them too, and with two workers
- * for two CPUs most of what a job costs the daemon is one waking the other. In turns, of
- * the whole machine for a job of /bin/true: 923 instead of 1,047 us, 785 instead of
- * 848. */
+/* Returns Workers=, or one worker for two CPUs: jobs, store and clients need CPUs too.
+ * With two workers on two CPUs, most of voltd's time per job is one worker waking the
+ * other: 923 and 785 us of the whole machine per /bin/true with one worker, 1,047 and 848
+ * us with two, measured in turns. */
 static unsigned workers_of(const struct config *config)
 {
     cpu_set_t set;
 
     if (config->workers)
         return (unsigned)config->workers;
-    if (sched_getaffinity(0, sizeof(set), &set) < 0) /* more than the set can hold */
+    if (sched_getaffinity(0, sizeof(set), &set) < 0) /* more CPUs than the set can hold */
         return VOLT_MAX_WORKERS;
     return ((unsigned)CPU_COUNT(&set) + 1) / 2;
 }
@@ -416,7 +420,7 @@ static int start_runtime(struct daemon *d)
     return r;
 }
 
-/* What a person is to do about a store, and the line that does it. */
+/* Logs what a person has to do about a store, and the command line for it. */
 static void log_way_out(const struct daemon *d, const char *what, const char *option)
 {
     const struct options *o = &d->options;
@@ -548,8 +552,8 @@ static void announce(const struct daemon *d)
     (void)sysd_notify_ready();
 }
 
-/* Connections need descriptors; the default soft limit is for programs that use select(),
- * and jobs may be such. Returns what jobs are to get: the limit as it was. */
+/* Raises the soft limit of descriptors, for connections. Returns the previous limit,
+ * which jobs get, as they may use select(); 0 if it is unchanged. */
 static uint64_t raise_descriptors(void)
 {
     struct rlimit limit;
@@ -562,9 +566,9 @@ static uint64_t raise_descriptors(void)
     return setrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : before;
 }
 
-/* Room in the kernel's table of descriptors while there is one thread: with more of them
- * each doubling of the table makes the accept that needs it sleep for 10 to 20 ms (a
- * grace period of RCU), and its worker with it. */
+/* Grows the kernel's table of descriptors while there is one thread. With more threads,
+ * each doubling makes an accept, and its worker, sleep 10 to 20 ms (a grace period of
+ * RCU). */
 static void widen_descriptor_table(const struct config *config)
 {
     struct rlimit limit;
@@ -581,7 +585,8 @@ static void widen_descriptor_table(const struct config *config)
         (void)close(fd);
 }
 
-/* For clients without the runtime directory of the session: cron's, those of `su -c`. */
+/* Links the runtime directory for clients that do not know it: those of `su -c` and
+ * cron. */
 static void tell_where(const struct daemon *d)
 {
     int r = d->options.user ? user_link_put(d->paths.state_dir, d->paths.runtime_dir) : 0;
@@ -602,8 +607,8 @@ static int up(struct daemon *d)
     (void)sigaddset(&set, SIGCHLD); /* keeper_link_task.c waits for it */
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGIO, SIG_IGN);   /* a file with a lease is opened */
-    (void)signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes is an error of writing */
+    (void)signal(SIGIO, SIG_IGN);   /* for opening a file with a lease */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a limit of file sizes fails the write instead */
     r = sysd_take_sockets(names, d->sockets, 2, &err);
     if (r < 0)
         return failed("sockets", r, &err);
@@ -668,8 +673,8 @@ static void down(struct daemon *d)
     paths_fini(&d->paths);
 }
 
-/* Descriptors 0 to 2 that are closed get their place taken, so that no socket is given
- * it, and no client the log. */
+/* Opens /dev/null in place of closed standard descriptors, so that no socket gets their
+ * numbers, and no client the log. */
 static void occupy_standard_descriptors(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -686,7 +691,7 @@ static int look_at_config(struct daemon *d)
     return check_config(d->config_path, d->options.config != NULL);
 }
 
-/* At the store alone, which no voltd uses meanwhile. */
+/* Checks or accepts the store, while no voltd uses it. */
 static int look_at_store(struct daemon *d)
 {
     struct volt_error err = {{0}};
@@ -708,7 +713,7 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     occupy_standard_descriptors();
-    (void)umask(077); /* whatever that of the starter is: what it makes is its own */
+    (void)umask(077); /* files of voltd are its own, whatever the umask of the caller */
     log_init();
     d.paths.runtime_lock = d.paths.state_lock = -1;
     if (d.options.check_config)

@@ -1,14 +1,14 @@
-/* systemd's watchdog (WatchdogSec= of the unit).
+/* Watchdog of systemd (WatchdogSec= of the unit).
  *
- * A task says twice per period that voltd is well, and to say so it has to be polled when
- * its time has come: a voltd whose workers or timers stand still is silent, is killed,
- * and starts anew. Running jobs do not notice. */
+ * A task notifies systemd twice per period, and can do so only if it is polled in time.
+ * If workers or timers are stuck, voltd goes silent, is killed and restarted. Running
+ * jobs go on. */
 #ifndef VOLTD_WATCHDOG_H
 #define VOLTD_WATCHDOG_H
 
 struct volt_runtime;
 
-/* Spawns the task; none where nobody asks for it. 0 or -errno. */
+/* Spawns the task, if systemd has a watchdog on voltd. Returns 0 or -errno. */
 int watchdog_start(struct volt_runtime *rt);
 
 #endif
