@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* NULL: it cannot be read. */
+/* Returns NULL if the file cannot be read. */
 static FILE *open_table(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

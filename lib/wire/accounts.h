@@ -1,6 +1,6 @@
-/* Names of users and groups of this machine, from /etc/passwd and /etc/group themselves:
- * the programs are linked statically, and have no other sources. What is known elsewhere
- * (LDAP) has no name here. */
+/* Names of this machine's users and groups, read from /etc/passwd and /etc/group: the
+ * programs are linked statically and have no other sources. Accounts of a directory
+ * service (LDAP) have no name here. */
 #ifndef VOLT_WIRE_ACCOUNTS_H
 #define VOLT_WIRE_ACCOUNTS_H
 
@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* False: it has none, and buf is its number. */
+/* Writes the name of a user. Returns false, with the number in buf, if it has none. */
 bool accounts_user(uid_t uid, char *buf, size_t size);
-/* The same. *ret_member: this user is named as a member of it. */
+/* The same of a group. *ret_member: the group lists this user as a member. */
 bool accounts_group(gid_t gid, const char *user, char *buf, size_t size,
                     bool *ret_member);
 

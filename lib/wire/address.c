@@ -24,7 +24,7 @@ static const char *socket_name(enum address_endpoint which)
     return which == ADDRESS_CONTROL ? "control.sock" : "voltd.sock";
 }
 
-/* The fallback where XDG_RUNTIME_DIR is not set. */
+/* Writes the directory to use without XDG_RUNTIME_DIR. */
 static void tmp_dir(char *buf, size_t size)
 {
     (void)snprintf(buf, size, "/tmp/voltd-%u", (unsigned)getuid());
@@ -107,7 +107,8 @@ static int candidate(enum address_scope scope, enum address_endpoint which,
     return join(dir, strlen(dir), socket_name(which), ret, err);
 }
 
-/* Of the directory that the user's voltd has said it uses; false: it has said none. */
+/* Reads the socket in the directory that the user's voltd has linked; false without a
+ * link. */
 static bool linked(enum address_endpoint which, struct address *ret)
 {
     char dir[ADDRESS_PATH_MAX + 1];
@@ -165,7 +166,7 @@ bool address_is_system(const struct address *address)
            !strchr(address->path + len + 1, '/');
 }
 
-/* Who may connect to it, and how one becomes that. */
+/* Writes who may connect to the socket, and how to become such a user. */
 static void explain_refusal(const char *path, char *buf, size_t size)
 {
     char user[48], group[48];
@@ -190,7 +191,7 @@ static void explain_refusal(const char *path, char *buf, size_t size)
                        named ? "" : "user ", user, group, named ? user : "USER", group);
 }
 
-/* For people, of connect(). */
+/* Writes for people why connect() failed. */
 static void explain(const char *path, int code, char *buf, size_t size)
 {
     struct stat st;

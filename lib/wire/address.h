@@ -1,15 +1,15 @@
-/* Where the sockets of voltd are: for its clients, and for voltd itself.
+/* Paths of voltd's sockets, for clients and for voltd.
  *
  *   system   /run/voltd/{voltd,control}.sock
  *   user     $XDG_RUNTIME_DIR/voltd/..., or /tmp/voltd-<uid>/... without that variable
  *
- * /tmp belongs to everybody, so the directory there is trusted only when it is ours and
- * closed to others (0700): another user that could have made it would receive our jobs.
+ * Everyone can write in /tmp. So the directory there is trusted only if it is ours and
+ * closed to others (0700): another user who made it first would receive our jobs.
  *
- * Clients try the user's socket; that of the directory where the user's voltd says it
- * is, if it is another one (wire/user_dirs.h); then the system's. An address names the
- * job socket: "unix:PATH", or just PATH. The control socket is "control.sock" beside it
- * unless named itself. */
+ * Clients try the user's socket, then the one in the directory that the user's voltd has
+ * linked, if it differs (wire/user_dirs.h), then the system's. An address, "unix:PATH" or
+ * PATH, names the job socket. The control socket is "control.sock" beside it, unless it
+ * has an address of its own. */
 #ifndef VOLT_WIRE_ADDRESS_H
 #define VOLT_WIRE_ADDRESS_H
 
@@ -22,7 +22,7 @@
 /* Exit status of a voltd whose directories another voltd uses. */
 #define ADDRESS_EXIT_TAKEN 3
 
-/* Sockets that a client may try. */
+/* Most sockets that a client tries. */
 #define ADDRESS_CANDIDATES 3
 
 enum address_scope {
@@ -40,37 +40,37 @@ struct address {
     char path[ADDRESS_PATH_MAX + 1];
 };
 
-/* What a client was told; NULL members were not given. */
+/* Options and environment of a client; NULL: not given. */
 struct address_choice {
     enum address_scope scope;
     const char *jobs;    /* --address or VOLT_ADDRESS */
     const char *control; /* --control-address or VOLT_CONTROL_ADDRESS */
-    bool admin;          /* --all-users: everything goes to the control socket */
+    bool admin;          /* --all-users: all calls go to the control socket */
 };
 
-/* Parses "unix:PATH" or "PATH". 0; -EINVAL (empty, another transport); -ENAMETOOLONG. */
+/* Parses "unix:PATH" or "PATH". Returns 0; -EINVAL (empty, or another transport);
+ * -ENAMETOOLONG. */
 int address_parse(const char *text, struct address *ret, struct volt_error *err);
 
-/* Writes the runtime directory of the user's daemon, without looking whether it exists.
- * 0; -ENAMETOOLONG. */
+/* Writes the runtime directory of the user's voltd, which need not exist. Returns 0 or
+ * -ENAMETOOLONG. */
 int address_user_dir(char *buf, size_t size);
 
-/* Checks that dir may be trusted: a directory, not a link, owned by this user, and closed
- * to others. 0; -ENOENT and the like of opening it; -EPERM with the reason. */
+/* Checks that dir can be trusted: a directory, not a link, owned by this user, closed to
+ * others. Returns 0; -EPERM with the reason; -errno of opening it. */
 int address_check_dir(const char *dir, struct volt_error *err);
 
-/* Fills list with the sockets to try, in order, and returns how many, at least 1; -EINVAL
- * or -ENAMETOOLONG with the reason for an address that cannot be used. */
+/* Fills list with the sockets to try, in order. Returns their number, at least 1; -EINVAL
+ * or -ENAMETOOLONG with the reason for an unusable address. */
 int address_candidates(const struct address_choice *choice, enum address_endpoint which,
                        struct address list[static ADDRESS_CANDIDATES],
                        struct volt_error *err);
 
-/* Whether it is a socket of the system's daemon. */
+/* Returns whether it is a socket of the system's voltd. */
 bool address_is_system(const struct address *address);
 
-/* Connects a blocking, close-on-exec socket, after address_check_dir() where the path
- * lies in the fallback directory below /tmp. Returns the descriptor, or a negative errno
- * with the reason. */
+/* Connects a blocking, close-on-exec socket, after address_check_dir() for a path in the
+ * fallback directory below /tmp. Returns the descriptor, or -errno with the reason. */
 int address_connect(const struct address *address, struct volt_error *err);
 
 #endif

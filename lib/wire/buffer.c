@@ -22,8 +22,8 @@ int wire_buf_reserve(struct wire_buf *b, size_t more)
         return 0;
     if (more > SIZE_MAX / 4 - len)
         return -ENOMEM;
-    /* Moving is only worth it when it frees at least half: otherwise a buffer that is
-     * nearly full would be moved once per message. */
+    /* Moving must free at least half of the buffer: otherwise a nearly full one would be
+     * moved once per message. */
     if (b->cap >= 2 * (len + more)) {
         memmove(b->data, b->data + b->start, len);
     } else {

@@ -38,7 +38,7 @@ static const struct {
     {"weeks", 604800 * SEC},
     {"month", 2629800 * SEC}, /* systemd.time(7): 30.44 days */
     {"months", 2629800 * SEC},
-    {"y", 31557600 * SEC}, /* and 365.25 */
+    {"y", 31557600 * SEC}, /* 365.25 days */
     {"year", 31557600 * SEC},
     {"years", 31557600 * SEC},
 };
@@ -57,7 +57,7 @@ static int unit_usec(const char *name, size_t len, uint64_t *ret)
     return -EINVAL;
 }
 
-/* One term at *p: NUMBER[.FRACTION][UNIT]. */
+/* Parses one term at *p: NUMBER[.FRACTION][UNIT]. */
 static int parse_term(const char **p, uint64_t *ret)
 {
     const char *s = *p;

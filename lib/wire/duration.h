@@ -5,15 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A sum of NUMBER UNIT (us, ms, s, m or min, h, d, w, y, or in words); a number alone is
- * seconds; a fraction is allowed. 0 with microseconds in *ret; -EINVAL; -ERANGE beyond
- * 100 years. */
+/* Parses a sum of NUMBER UNIT (us, ms, s, m or min, h, d, w, y, or in words). A number
+ * alone is seconds; fractions are allowed. Returns 0 with microseconds in *ret; -EINVAL;
+ * -ERANGE beyond 100 years. */
 int duration_parse(const char *text, uint64_t *ret);
-/* The two largest units: "1h 30min", "4.2s", "12ms". Always NUL-terminated. */
+/* Writes the two largest units: "1h 30min", "4.2s", "12ms". Always NUL-terminated. */
 void duration_format(uint64_t usec, char *buf, size_t size);
-/* CLOCK_MONOTONIC in microseconds: what durations are measured with. */
+/* Returns CLOCK_MONOTONIC in microseconds, to measure durations. */
 uint64_t duration_now_usec(void);
-/* A clock face for progress: "00:09", "1:02:03", "3d 04h". */
+/* Writes a clock face for progress: "00:09", "1:02:03", "3d 04h". */
 void duration_format_clock(uint64_t seconds, char *buf, size_t size);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ERROR_MOST 4095 /* of Linux */
+#define ERROR_MOST 4095 /* greatest errno of Linux */
 
 const char *error_name(int error, char buf[ERROR_NAME_MAX])
 {

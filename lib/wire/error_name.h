@@ -4,9 +4,9 @@
 
 #define ERROR_NAME_MAX 24
 
-/* "ENOENT"; what has no name is a decimal number. Returns buf. */
+/* Writes "ENOENT", or a decimal number if the error has no name. Returns buf. */
 const char *error_name(int error, char buf[ERROR_NAME_MAX]);
-/* The errno of such a name; 0: there is none. */
+/* Returns the errno of a name, 0 if there is none. */
 int error_from_name(const char *name);
 
 #endif

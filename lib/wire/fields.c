@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELDS_MOST 64 /* of one table: bits of a word */
+#define FIELDS_MOST 64 /* fields of one table: bits of a word */
 
 int field_fail(struct field_error *err, const char *path, const char *format, ...)
 {
@@ -39,7 +39,7 @@ void field_prefix(struct field_error *err, const char *name)
     memcpy(err->path, path, sizeof(path));
 }
 
-/* Appends to reason; what does not fit is cut. */
+/* Appends to reason; a text that does not fit is cut. */
 __attribute__((format(printf, 2, 3))) static void add(struct field_error *err,
                                                       const char *format, ...)
 {
@@ -109,7 +109,8 @@ void field_strings_free(char **strings)
     free(strings);
 }
 
-#define WHOLE_MOST ((double)(INT64_C(1) << 53)) /* a double has all of them up to here */
+#define WHOLE_MOST ((double)(INT64_C(1) << 53)) /* a double holds every integer up to
+                                                 * here */
 
 bool field_whole_number(const json_t *value, int64_t *ret)
 {
@@ -253,7 +254,7 @@ static int read_strings(const struct field *f, json_t *value, void *member,
     return 0;
 }
 
-/* Index of the name, or -1. */
+/* Returns the index of the name, or -1. */
 static int find_name(const char *const *names, json_t *value)
 {
     const char *s = json_string_value(value);
@@ -354,7 +355,8 @@ int fields_read(const struct field *table, json_t *object, unsigned flags, void 
     const char *key;
     json_t *value;
 
-    /* By the object's keys, not by the table: most fields of a spec are absent. */
+    /* Loops over the object's keys, not over the table: most fields of a spec are
+     * absent. */
     json_object_foreach(object, key, value)
     {
         const struct field *f = table;

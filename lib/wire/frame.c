@@ -14,7 +14,7 @@ void frame_fini(struct frame_reader *r)
 
 int frame_space(struct frame_reader *r, char **ret_at, size_t *ret_room)
 {
-    /* As much again as has arrived: few reads for a long message, little memory for a
+    /* As many bytes as have arrived: few reads for a long message, little memory for a
      * short one. */
     size_t room = wire_buf_len(&r->in);
     int status;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include "base/siphash.h"
 
-/* What malloc keeps for itself around each piece, roughly. */
+/* Rough overhead of malloc per allocation. */
 #define MALLOC_OVERHEAD 16
 
 static _Thread_local struct {
@@ -32,8 +32,8 @@ static void *budget_malloc(size_t size)
     return p;
 }
 
-/* Clients choose the names in objects. jansson would take its seed from /dev/urandom, and
- * from the clock where no descriptor is left to open that. */
+/* Seeds jansson's hashes, since clients choose the names in objects. jansson would read
+ * /dev/urandom, or use the clock without a free descriptor. */
 static void install(void)
 {
     struct siphash_key secret;
@@ -45,11 +45,11 @@ static void install(void)
 
 struct text {
     struct wire_piece piece[WIRE_PIECES];
-    size_t at; /* the piece that comes next */
+    size_t at; /* index of the next piece */
 };
 
-/* Where the budget is exceeded, the text ends. To refuse the allocation would not do: of
- * a string that it cannot make longer jansson drops a byte and goes on, or aborts. */
+/* Feeds the text, and ends it once the budget is exceeded. Failing an allocation instead
+ * is no option: jansson then drops a byte of the string and goes on, or aborts. */
 static size_t feed(void *buf, size_t size, void *arg)
 {
     struct text *t = arg;
@@ -86,8 +86,8 @@ static json_t *load(struct text t, size_t bytes, size_t flags, json_error_t *err
     return value;
 }
 
-/* Reals that stand for integers become integers again; those beyond 2^53, where a real is
- * no longer exact, stay and fail as "not an integer" where an integer is wanted. */
+/* Turns reals that stand for integers back into integers. Beyond 2^53 a real is not
+ * exact: such a value stays, and fails as "not an integer" if an integer is wanted. */
 static json_t *restore_integer(json_t *value)
 {
     double d = json_real_value(value);
@@ -125,7 +125,8 @@ static int restore_integers(json_t *value)
     return r;
 }
 
-/* Integers beyond 64 bits need a second pass, in which all are reals at first. */
+/* Parses a text; for integers beyond 64 bits a second time, in which all are reals at
+ * first. */
 static int parse(struct text t, size_t bytes, size_t flags, json_t **ret,
                  json_error_t *error)
 {
@@ -244,8 +245,8 @@ int wire_encode(struct wire_buf *out, const json_t *value)
     return e.error;
 }
 
-/* Bytes of the character of UTF-8 at `at`; *ret_whole: false, if it is none, or is cut:
- * then so many of its bytes are there, or 1. */
+/* Returns the length of the UTF-8 character at `at`. *ret_whole is false for an invalid
+ * or cut character: the result is then the number of its bytes that are there, or 1. */
 static size_t character(const unsigned char *at, bool *ret_whole)
 {
     const unsigned char first = at[0];

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Braces are, as in {i}, unless a shell makes several words of them. */
+/* Returns whether a shell takes the word as it is. Braces are fine, as in {i}, except
+ * where a shell expands them. */
 static bool plain(const char *word)
 {
     const char *brace = strpbrk(word, "{}");

@@ -1,11 +1,11 @@
-/* Words for a shell. */
+/* Quotes words for a shell. */
 #ifndef VOLT_WIRE_QUOTE_H
 #define VOLT_WIRE_QUOTE_H
 
 #include "wire/buffer.h"
 
-/* Appends the word as a POSIX shell takes it: as it is, or in '...' where the shell would
- * make something else of it. No NUL is appended. 0; -ENOMEM. */
+/* Appends the word for a POSIX shell: as it is, or in '...' if the shell would change it.
+ * Appends no NUL. Returns 0 or -ENOMEM. */
 int wire_quote_word(struct wire_buf *to, const char *word);
 
 #endif

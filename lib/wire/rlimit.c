@@ -39,7 +39,7 @@ int rlimit_number(const char *name)
     return -1;
 }
 
-/* The value at *text, which is moved behind it. */
+/* Reads the value at *text and moves *text behind it. */
 static bool take_value(const char **text, uint64_t *ret)
 {
     static const char none[] = "infinity";

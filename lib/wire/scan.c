@@ -9,9 +9,10 @@ enum { /* struct scan.key: the field whose value comes next */
        KEY_METHOD,
        KEY_ONEWAY,
        KEY_PARAMETERS,
-       KEY_LIST,   /* a parameter */
-       KEY_HOLDER, /* another */
-       KEY_OBJECT, /* in the holder: the first of them, and those behind it the others */
+       KEY_LIST,   /* a parameter, the list */
+       KEY_HOLDER, /* a parameter, the holder */
+       KEY_OBJECT, /* first member of the holder in limits.objects; the next values are
+                    * the others */
 };
 
 static const struct scan_bounds *bounds(const struct scan *s, const struct scan_limits *l)
@@ -19,7 +20,8 @@ static const struct scan_bounds *bounds(const struct scan *s, const struct scan_
     return s->large ? &l->large : &l->usual;
 }
 
-/* Among the fields of the header, among the parameters, or in the holder. */
+/* Returns whether the scan is among the fields of the header, the parameters, or the
+ * holder. */
 static bool among_fields(const struct scan *s)
 {
     return s->depth == 1 || (s->depth == 2 && s->in_parameters) ||
@@ -49,7 +51,7 @@ static uint8_t key_of(const struct scan *s, const struct scan_limits *l)
     return is(s, "parameters") ? KEY_PARAMETERS : KEY_OTHER;
 }
 
-/* A string among the fields has ended; its text is in s->text. */
+/* Handles the end of a string among the fields; s->text has the string. */
 static void field_string(struct scan *s, const struct scan_limits *l)
 {
     bool fits = s->length < sizeof(s->text);
@@ -67,14 +69,15 @@ static void field_string(struct scan *s, const struct scan_limits *l)
 #define QUOTES      UINT64_C(0x2222222222222222)
 #define BACKSLASHES UINT64_C(0x5c5c5c5c5c5c5c5c)
 
-/* The lowest bit that is set is in the first of eight bytes that is 0. */
+/* Sets the top bit of bytes that are 0. The lowest set bit belongs to the first of
+ * them. */
 static uint64_t zeros(uint64_t bytes)
 {
     return (bytes - ONES) & ~bytes & TOPS;
 }
 
-/* So many bytes at least are nothing but text of a string; less than eight are not looked
- * at. */
+/* Returns how many bytes at least are plain text of a string. Looks at eight at a
+ * time. */
 static size_t plain_bytes(const char *bytes, size_t len)
 {
     size_t i = 0;
@@ -91,7 +94,7 @@ static size_t plain_bytes(const char *bytes, size_t len)
     return i;
 }
 
-/* Of a string among the fields. */
+/* Keeps text of a string among the fields. */
 static void keep_text(struct scan *s, const char *bytes, size_t n)
 {
     const size_t room = sizeof(s->text) - s->length;
@@ -101,7 +104,7 @@ static void keep_text(struct scan *s, const char *bytes, size_t n)
     s->length += n;
 }
 
-/* One byte of a string. True: it was the last. */
+/* Scans one byte of a string. Returns whether it was the last. */
 static bool scan_text(struct scan *s, char c)
 {
     if (s->escaped)
@@ -113,8 +116,8 @@ static bool scan_text(struct scan *s, char c)
     return false;
 }
 
-/* Inside a string: to its end or the end of the bytes. Returns the bytes used; stops in
- * front of a NUL. */
+/* Scans a string to its end, the end of the bytes, or a NUL, whichever comes first.
+ * Returns the bytes used, without the NUL. */
 static size_t scan_string(struct scan *s, const struct scan_limits *l, const char *bytes,
                           size_t len)
 {
@@ -149,7 +152,7 @@ static void begin_string(struct scan *s)
     s->length = 0;
 }
 
-/* The object that the member of the holder may be; NULL: it is another. */
+/* Returns the entry for the current member of the holder; NULL for other members. */
 static struct scan_object *object_of(struct scan *s)
 {
     return s->depth == 3 && s->in_holder && s->key >= KEY_OBJECT
@@ -207,7 +210,7 @@ static void close_bracket(struct scan *s, char c)
     }
 }
 
-/* One byte outside strings. */
+/* Scans one byte outside strings. */
 static void scan_byte(struct scan *s, char c)
 {
     switch (c) {
@@ -237,7 +240,7 @@ static void scan_byte(struct scan *s, char c)
     case '\n':
     case '\r':
         break;
-    default: /* a number, true, false, null, or nonsense */
+    default: /* a number, true, false, null, or a syntax error */
         if (!s->in_scalar) {
             s->tokens++;
             if (c == 't' && s->depth == 1 && s->value && s->key == KEY_ONEWAY)

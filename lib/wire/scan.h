@@ -1,16 +1,15 @@
-/* The pre-scan: bounds on a message before anything is allocated for it.
+/* The pre-scan: bounds a message before memory is allocated for it.
  *
- * One pass over the bytes as they arrive, in pieces of any size: each byte is looked at
- * once, so a peer that writes byte by byte costs no more than one that does not. It
- * counts nesting and tokens, finds the NUL that ends the message, and picks up what is
- * needed early: the method (one method may be larger than the others), oneway (then
- * nothing may be answered, not even a refusal), and where the entries of the larger
- * method's list are, or of others' list of ids, which may be parsed one by one, and where
- * the members of objects are that may have been parsed before.
+ * One pass over the bytes as they arrive, in pieces of any size. Each byte is read once,
+ * so a peer that writes byte by byte costs no more than others. The scan counts nesting
+ * and tokens and finds the NUL that ends the message. It also finds early: the method
+ * (one may be larger than the others); oneway (then nothing may be answered, not even a
+ * refusal); the array whose entries may be parsed one by one; and the objects that may
+ * have been parsed before.
  *
- * It does not check syntax: jansson does. Up to the first syntax error both see the same
+ * jansson checks the syntax, not the scan. Up to the first syntax error both see the same
  * nesting; behind it jansson has stopped. Names spelt with escapes are not recognised:
- * then the small limits hold, and the list is parsed with the rest. */
+ * the small limits apply, and the list is parsed with the rest. */
 #ifndef VOLT_WIRE_SCAN_H
 #define VOLT_WIRE_SCAN_H
 
@@ -28,12 +27,12 @@ struct scan_bounds {
 struct scan_limits {
     struct scan_bounds usual;
     uint32_t depth;
-    const char *large_method; /* borrowed; NULL: no method has more room */
-    const char *large_list;   /* the parameter of it that is an array; NULL: none */
-    const char *usual_list;   /* that of the other methods */
-    const char *holder;       /* a parameter that is an object; NULL: none ... */
-    const char *objects[SCAN_OBJECTS]; /* ... and members of it that are, too */
-    struct scan_bounds large;          /* for that one */
+    const char *large_method; /* borrowed; NULL: all methods have the usual bounds */
+    const char *large_list;   /* its parameter that is an array; NULL: none */
+    const char *usual_list;   /* the array of the other methods */
+    const char *holder;       /* a parameter that is an object; NULL: none */
+    const char *objects[SCAN_OBJECTS]; /* members of the holder that are objects */
+    struct scan_bounds large;          /* of large_method */
 };
 
 enum scan_result {
@@ -46,7 +45,8 @@ enum scan_result {
 
 #define SCAN_METHOD_MAX 128
 
-/* The inside of an object: its bytes, without the brackets, and its values. */
+/* The inside of an object: its bytes, without the brackets, and the number of its
+ * tokens. */
 struct scan_object {
     size_t begin, end; /* end 0: there is none */
     uint64_t tokens;
@@ -58,9 +58,9 @@ struct scan {     /* zero-initialised: at the start of a message */
     uint32_t depth;
     bool oneway; /* "oneway": true was seen */
     bool large;  /* the method is limits.large_method */
-    /* The inside of the first limits.large_list of a large method, or usual_list of
-     * another: its bytes, without the brackets, the commas among them that are its own,
-     * and its values. list_end is 0 if there is none. */
+    /* The inside of the first limits.large_list (large method) or usual_list (others):
+     * its bytes, without the brackets, its own commas, and its tokens. list_end is 0 if
+     * there is none. */
     size_t list_begin, list_end;
     uint64_t list_commas, list_tokens;
     struct scan_object objects[SCAN_OBJECTS]; /* limits.objects in limits.holder */
@@ -74,8 +74,10 @@ struct scan {     /* zero-initialised: at the start of a message */
     char text[SCAN_METHOD_MAX];
 };
 
-/* Looks at up to len bytes. END: *ret_used bytes of them up to and with the NUL. MORE:
- * all of them. Anything else is final for this message. */
+/* Scans up to len bytes. Returns:
+ *   END   *ret_used: bytes up to and with the NUL
+ *   MORE  *ret_used: all of them
+ *   other the message is refused */
 enum scan_result scan_feed(struct scan *s, const struct scan_limits *limits,
                            const char *bytes, size_t len, size_t *ret_used);
 

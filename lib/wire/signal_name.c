@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A decimal number from 0 to 64 without sign or more digits; -EINVAL otherwise. */
+/* Parses a decimal number of one or two digits without a sign; -EINVAL otherwise. */
 static int small_number(const char *text)
 {
     size_t len = strspn(text, "0123456789");

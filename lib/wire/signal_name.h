@@ -4,9 +4,10 @@
 
 #define SIGNAL_NAME_MAX 16
 
-/* The number; -EINVAL: no such signal. */
+/* Returns the number of a signal; -EINVAL if there is none. */
 int signal_from_name(const char *name);
-/* "SIGTERM", "SIGRTMIN+3"; what has no name is a decimal number. Returns buf. */
+/* Writes "SIGTERM", "SIGRTMIN+3", or a decimal number for a signal without a name.
+ * Returns buf. */
 const char *signal_name(int signal, char buf[SIGNAL_NAME_MAX]);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Of each spec of a batch these are asked: most differ in the first byte. */
+/* Compares names, the first byte first: this runs often for each spec of a batch. */
 static bool is(const char *field, const char *name)
 {
     return field[0] == name[0] && strcmp(field, name) == 0;
@@ -28,7 +28,7 @@ static bool is_merged(const char *field)
            is(field, "rlimits");
 }
 
-/* Both are objects; those that are merged inside them as well. */
+/* Merges two objects, and the objects inside that are merged by name. */
 static int merge(json_t *own, json_t *defaults)
 {
     const char *field;
@@ -47,8 +47,8 @@ static int merge(json_t *own, json_t *defaults)
     return 0;
 }
 
-/* The names that the defaults say were written, and those of the spec's own env, which
- * somebody has written too. */
+/* Sets env_given to the names in that of the defaults and the names in the spec's own
+ * env, which a user has written too. */
 static int merge_given(json_t *spec, const json_t *defaults)
 {
     const json_t *theirs = json_object_get(defaults, "env_given");

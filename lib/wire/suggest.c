@@ -1,4 +1,4 @@
-/* Edit distance over short words, with swaps of neighbours counted once. */
+/* Edit distance of short words; a swap of two neighbours counts once. */
 #include "wire/suggest.h"
 
 #include <stddef.h>
@@ -36,7 +36,7 @@ const char *suggest(const char *text, const char *const words[])
     if (n == 0 || n > LONGEST)
         return NULL;
     const char *best = NULL;
-    size_t best_distance = n <= 4 ? 2 : n <= 6 ? 3 : 4; /* less than this is near */
+    size_t best_distance = n <= 4 ? 2 : n <= 6 ? 3 : 4; /* words nearer than this */
     for (; *words; words++) {
         size_t m = strlen(*words);
         size_t d = m <= LONGEST ? distance(text, n, *words, m) : LONGEST;

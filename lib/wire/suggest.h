@@ -2,7 +2,8 @@
 #ifndef VOLT_WIRE_SUGGEST_H
 #define VOLT_WIRE_SUGGEST_H
 
-/* The word of the NULL-terminated list that is near enough to text, or NULL. Borrowed. */
+/* Returns the nearest word of the NULL-terminated list, borrowed; NULL if none is near
+ * enough. */
 const char *suggest(const char *text, const char *const words[]);
 
 #endif

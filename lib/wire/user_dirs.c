@@ -56,7 +56,7 @@ int user_link_put(const char *state_dir, const char *runtime_dir)
         r = link_path(state_dir, ".new", fresh);
     if (r < 0)
         return r;
-    if (unlink(fresh) < 0 && errno != ENOENT) /* of a voltd that died here */
+    if (unlink(fresh) < 0 && errno != ENOENT) /* left by a voltd that died here */
         return -errno;
     if (symlink(runtime_dir, fresh) < 0)
         return -errno;

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define DIGITS_MAX 20 /* of 64 bits, with their sign */
+#define DIGITS_MAX 20 /* digits of 64 bits, with a sign */
 
-/* Whether what comes next is the first of its object or array, or of all. */
+/* Returns whether the next value is the first of its object or array, or of the text. */
 static bool is_first(const struct wire_buf *out)
 {
     char before = wire_buf_len(out) > 0 ? out->data[out->end - 1] : '{';
@@ -15,8 +15,8 @@ static bool is_first(const struct wire_buf *out)
     return before == '{' || before == '[';
 }
 
-/* Writes the comma and the key, and makes room for `more` bytes of the value. Returns
- * where they go, which ends with done(); NULL: no memory. */
+/* Writes comma and key, and makes room for `more` bytes of the value. Returns where the
+ * value goes, which ends with done(); NULL without memory. */
 static char *begin(struct wire_writer *w, const char *key, size_t more)
 {
     size_t len = key ? strlen(key) : 0;
@@ -90,7 +90,7 @@ void wire_put_bool(struct wire_writer *w, const char *key, bool value)
     done(w, at + strlen(word));
 }
 
-/* Whether the text is its own string of JSON, and how long it is. */
+/* Returns whether the text needs no escapes in JSON; *ret_len: its length. */
 static bool is_plain(const char *text, size_t *ret_len)
 {
     const unsigned char *c = (const unsigned char *)text;

@@ -1,9 +1,9 @@
-/* JSON written as text, piece by piece, into a buffer.
+/* Writes JSON as text, piece by piece, into a buffer.
  *
- * For answers that tell of many things: a tree of values costs ten times the time of its
- * text, and several times its memory. The text is what wire_encode() would have made of
- * such a tree. Keys and brackets are the caller's business: keys are plain ASCII, each is
- * written once in its object, and what is opened is closed. */
+ * For long answers: a tree of values takes ten times the time of the text and several
+ * times its memory. The text is the same that wire_encode() makes of such a tree. The
+ * caller keeps it valid: keys are plain ASCII and occur once in their object, and every
+ * bracket is closed. */
 #ifndef VOLT_WIRE_WRITER_H
 #define VOLT_WIRE_WRITER_H
 
@@ -14,20 +14,21 @@
 
 struct wire_writer {
     struct wire_buf *out;
-    int error; /* 0; -ENOMEM: nothing is written after it; one check at the end does */
+    int error; /* 0; -ENOMEM: nothing is written after it, so one check at the end is
+                * enough */
 };
 
-/* Each is a member of the object that is open, or with key NULL an entry of the array or
- * the whole text. bracket: '{' or '[', and '}' or ']'. */
+/* Write a member of the open object; with key NULL an entry of the array, or the whole
+ * text. bracket: '{' or '[', and '}' or ']'. */
 void wire_open(struct wire_writer *w, const char *key, char bracket);
 void wire_close(struct wire_writer *w, char bracket);
 void wire_put_int(struct wire_writer *w, const char *key, int64_t value);
 void wire_put_bool(struct wire_writer *w, const char *key, bool value);
-/* As wire_text(): bytes that are not UTF-8 become question marks. */
+/* Bytes that are not UTF-8 become question marks, as in wire_text(). */
 void wire_put_text(struct wire_writer *w, const char *key, const char *text);
-/* A value that is text already. */
+/* Writes a value that is JSON text already. */
 void wire_put_raw(struct wire_writer *w, const char *key, const char *text, size_t len);
-/* Takes value; NULL: there was no memory for it. */
+/* Takes value; NULL sets error to -ENOMEM. */
 void wire_put_json(struct wire_writer *w, const char *key, json_t *value);
 
 #endif
