@@ -44,7 +44,7 @@ struct config {
 
     /* [Jobs]: defaults of a spec */
     uint64_t
-        kill_after_usec;   /* KillAfterSec=: from TERM to KILL if a job sets no time itself */
+        kill_after_usec;   /* KillAfterSec=: from TERM to KILL if a job sets no timeout */
     uint64_t output_limit; /* OutputLimit=: bytes that a job may print, likewise */
 
     /* [Limits]: bounds on what peers may use */

@@ -1,33 +1,33 @@
 /* The driver of one runtime: which worker is inside, what reaches it from outside, and
  * its timers. No system calls here (loop.c has them).
  *
- * The turn is a lock that nobody waits for. It orders all uses of the loop and of what
- * only its holder touches.
+ * The turn is a lock that no thread waits for. It orders all uses of the loop, and of the
+ * fields that only its holder touches.
  *
- * A leader that sleeps must hear of four things. They are told apart by what the teller
- * publishes before the kick, and by nothing else, so a kick may come late or twice:
+ * A sleeping leader must notice four things. Only the word that the teller publishes
+ * before its kick tells them apart, so a kick may come late or twice:
  *   a task for its worker, shutdown    leave := 1     (driver_kick)
  *   an earlier deadline                wheel.next
  *   a registration                     changes
  *   an event                           the kernel's
- * Only the first, and tasks to run, make driver_lead() return: the others it deals with
- * and sleeps on.
+ * Only the first, and tasks to run, make driver_lead() return. For the others the leader
+ * does the work and sleeps on.
  *
- * asleep_until: 0 while nobody sleeps here, else no later than the sleeper will look; or,
- * while it would not wake earlier for any timer, GATHERING.
+ * asleep_until: 0 without a sleeper; otherwise no later than the sleeper's next look; or
+ * GATHERING while no timer would wake it earlier.
  *
  *   teller (driver_arm, driver_register)      leader (driver_lead)
  *   1 publish next, or push the change (rel)  1 asleep_until := NEVER
  *   2 full barrier                            2 full barrier
  *   3 asleep_until later than mine? kick      3 take the changes, read every next
  *                                             4 asleep_until := the earliest; sleep
- * Whichever barrier comes first in their total order: either 3 of the leader sees 1 of
- * the teller, or 3 of the teller sees 1 of the leader. Without a sleeper nobody need be
- * told: a worker that is going to sleep looks first. (driver_kick needs no such care: its
- * teller has seen the worker's park word say that it is in here.)
+ * Whichever barrier is first in their total order: either 3 of the leader sees 1 of the
+ * teller, or 3 of the teller sees 1 of the leader. Without a sleeper no kick is needed: a
+ * worker looks before it sleeps. (driver_kick needs none of this: its caller has read in
+ * the worker's park word that the worker is in here.)
  *
- * Removing a registration kicks nobody: its birth did, so what lies in the queue is
- * bounded by what lived at once, and the next addition drains it before it adds. */
+ * Removing a registration kicks no worker. Its registration did, so the queue holds no
+ * more than lived at once, and the next addition drains the queue before it adds. */
 #include "driver/driver.h"
 #include "driver/loop.h"
 #include "driver/registration.h"
@@ -38,9 +38,9 @@
 #include <string.h>
 #include <volt/runtime.h>
 
-/* Timers that follow each other closely are fired together: a leader that has just fired
- * some sleeps so long at least, unless that made one of them later than by half of it.
- * 13,000 wake-ups a second at most, instead of 16,000. */
+/* Fires timers that are close together at once: after firing, the leader sleeps at least
+ * this long, unless that would make a timer late by more than half of it. Wakes at most
+ * 13,000 times a second instead of 16,000. */
 #ifndef GATHER_USEC
 #define GATHER_USEC 100
 #endif
@@ -56,17 +56,17 @@ struct driver {
     vat_u32 turns;        /* number of turns; holder stores, sentinels read, rlx */
     vat_u64 asleep_until; /* usec; holder stores, tellers read after a barrier */
     vat_u32 leave;        /* driver_kick rel; holder acq */
-    struct loop *loop;    /* holder, but for loop_kick() */
-    uint64_t fired_usec;  /* holder; when it last fired timers */
+    struct loop *loop;    /* holder only, except loop_kick() */
+    uint64_t fired_usec;  /* holder only; when timers were last fired */
 
     _Alignas(
         VOLT_CACHE_LINE) vat_ptr changes; /* stack of struct registration, newest first */
 
     _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects reg, numbers and closed */
     bool closed;
-    struct registration **reg; /* those that live, by descriptor number */
+    struct registration **reg; /* live registrations by descriptor number */
     size_t numbers;            /* length of reg */
-    vat_u64 handles;           /* how many live */
+    vat_u64 handles;           /* number of live registrations */
 
     unsigned workers;
     struct wheel wheel[];
@@ -132,7 +132,7 @@ void driver_kick(struct driver *d)
     loop_kick(d->loop);
 }
 
-/* After publishing something that is to be looked at by `usec`. */
+/* Kicks the leader if it sleeps beyond `usec`. Call after publishing what is due then. */
 static void tell_leader(struct driver *d, uint64_t usec)
 {
     vat_u64_fence(&d->asleep_until);
@@ -152,14 +152,15 @@ static void push_change(struct driver *d, struct registration *r)
     } while (!vat_ptr_cas(&d->changes, &first, r, VAT_REL, VAT_RLX));
 }
 
-/* Holder only. r is out of the queue. */
+/* Holder only. Applies a change that is out of the queue. */
 static void apply_change(struct driver *d, struct registration *r,
                          struct task_chain *chain)
 {
     int error = 0;
     bool gone;
 
-    vlock_lock(&r->lock); /* keeps the descriptor its owner's: registration.h */
+    vlock_lock(&r->lock); /* keeps the owner from closing the descriptor:
+                           * registration.h */
     gone = vat_u32_load(&r->state, VAT_RLX) == REG_GONE;
     if (!gone) {
         error = loop_add(d->loop, r);
@@ -176,8 +177,8 @@ static void apply_change(struct driver *d, struct registration *r,
     }
 }
 
-/* Holder only. In the order of their pushes, which are made under the lock: a number's
- * removal before its next addition. */
+/* Holder only. Applies the changes in the order of their pushes, which are made under the
+ * lock: the removal of a number comes before its next addition. */
 static void apply_changes(struct driver *d, struct task_chain *chain)
 {
     struct registration *r, *fifo = NULL;
@@ -200,7 +201,7 @@ static void apply_changes(struct driver *d, struct task_chain *chain)
     }
 }
 
-/* Lock held. Makes room for the number; *ret_old is to be freed without the lock. */
+/* Lock held. Makes room for the number; free *ret_old after unlocking. */
 static int make_room(struct driver *d, size_t number, struct registration ***ret_old)
 {
     size_t more = number < 64 ? 64 : number * 2;
@@ -219,7 +220,7 @@ static int make_room(struct driver *d, size_t number, struct registration ***ret
     return 0;
 }
 
-/* Lock held. */
+/* Lock held. Enters a registration and queues its addition. */
 static int enter(struct driver *d, struct registration *r, struct registration ***ret_old)
 {
     int error = d->closed ? -ESHUTDOWN : make_room(d, (size_t)r->fd, ret_old);
@@ -227,7 +228,8 @@ static int enter(struct driver *d, struct registration *r, struct registration *
     if (error < 0)
         return error;
     if (d->reg[r->fd])
-        return -EEXIST; /* epoll has one interest for a number: it would lose its own */
+        return -EEXIST; /* epoll has one interest per number: the other owner would lose
+                         * its own */
     d->reg[r->fd] = r;
     vat_u64_add(&d->handles, 1, VAT_RLX);
     push_change(d, r);
@@ -295,13 +297,13 @@ static void fire_all(struct driver *d, struct task_chain *chain)
         return;
     for (unsigned i = 0; i < d->workers; i++)
         wheel_fire(&d->wheel[i], now, chain);
-    if (chain->count != before) /* what a wheel has moved delays nobody */
+    if (chain->count != before) /* entries that only moved make no timer late */
         d->fired_usec = now;
 }
 
-/* Of several events the newest comes first, then the others in their order: what it has
- * brought is in the cache, and its sender, which has just sent it, may have the answer
- * before it goes to sleep. None is put off by more than one poll. */
+/* Moves the newest event to the front. Its data is in the cache, and its sender, which
+ * has just sent it, may get the answer before it sleeps. No event is delayed by more than
+ * one poll. */
 static void newest_first(struct task_chain *events)
 {
     struct task_chain older = {0};
@@ -311,7 +313,7 @@ static void newest_first(struct task_chain *events)
     task_chain_append(events, &older);
 }
 
-/* Leader. Sleeps at most once. */
+/* Leader only. Sleeps at most once. */
 static void sleep_once(struct driver *d, uint64_t until_usec, struct task_chain *chain)
 {
     uint64_t until, gather = d->fired_usec + GATHER_USEC;

@@ -1,27 +1,26 @@
 /* The event loop over libevent (event_core): one event_base without locks, on epoll.
  *
- * The base holds the eventfd of kicks, a timerfd, and an epoll instance of our own that
- * holds the registered descriptors. libevent reports an error as "readable and writable",
- * and registration.h needs to know that a stream has ended, so events are read from that
- * instance directly. A poll reads it alone; only a sleep enters libevent. The base has it
- * level-triggered: what one look leaves, because there is more than fits, ends the next
- * sleep.
+ * The base holds the eventfd of kicks, a timerfd, and an epoll instance of our own with
+ * the registered descriptors. libevent reports an error as "readable and writable", but
+ * registration.h needs to know that a stream has ended. So events are read from our
+ * instance directly: a poll reads it alone, and only a sleep enters libevent. Our
+ * instance is level-triggered in the base: events that do not fit into one look end the
+ * next sleep.
  *
- * A sleep that an event ends takes two calls, one for each instance. So after one that
- * ended at once the next begins with a look: under load that finds events, and is the
- * only call.
+ * A sleep that an event ends takes two calls, one for each instance. So after a sleep
+ * that ended at once, the next one begins with a look. Under load that look finds events
+ * and is the only call.
  *
- * Descriptors are edge-triggered, so each costs one epoll_ctl at its registration, and
- * nothing per operation. At its end there is none: it would come after the owner may have
- * closed the descriptor, and touch whatever has its number then. An event of a closed
- * number finds no registration, or is a spurious readiness for the number's next user.
+ * Descriptors are edge-triggered: one epoll_ctl each at registration, none per operation,
+ * and none at the end. At the end the owner may have closed the descriptor, and the call
+ * would hit the number's next file. An event of a closed number finds no registration, or
+ * is a spurious readiness for the number's next user.
  *
- * Deadlines go through a timerfd of our own rather than through libevent's timeouts:
- * epoll_wait() counts whole milliseconds and adds the thread's timer slack, libevent's
- * precise mode sets its timerfd again at every turn. Ours is set when the deadline
- * differs from the last one, to the absolute time, so it is neither early nor rounded.
- * Neither it nor the eventfd of kicks is ever read: each expiry and each write is a new
- * edge, and setting the timer resets its count. */
+ * Deadlines use a timerfd of our own. epoll_wait() counts whole milliseconds and adds the
+ * thread's timer slack; libevent's precise mode sets its timerfd at every turn. Ours is
+ * set to the absolute time when the deadline has changed, so it is neither early nor
+ * rounded. Neither the timerfd nor the eventfd of kicks is ever read: each expiry and
+ * each write is a new edge, and setting the timer resets its count. */
 #include "driver/loop.h"
 #include "base/clock.h"
 
@@ -36,19 +35,19 @@
 #include <unistd.h>
 
 #define BASE_DESCRIPTORS 3
-/* Events of one look: as many as a worker polls tasks before it looks again. */
+/* Most events per look: as many as a worker polls tasks before its next look. */
 #define LOOK 128
-/* clock_ticks() of a sleep that "ended at once": some microseconds. */
+/* Longest sleep, in clock_ticks(), that "ended at once": some microseconds. */
 #define PROMPT_TICKS 16384
 
 struct loop {
     struct event_base *base;
     struct task_chain *chain; /* of the current call */
-    uint64_t armed;           /* usec: what the timerfd is set to; UINT64_MAX: not set */
-    bool prompt;              /* the last sleep has ended at once, by an event */
+    uint64_t armed;           /* usec that the timerfd is set to; UINT64_MAX: not set */
+    bool prompt;              /* the last sleep ended at once, by an event */
     int kick_fd, timer_fd, files; /* files: the epoll instance of registrations */
     struct event kick_event, timer_event, files_event;
-    struct registration **reg; /* by descriptor number; NULL: nobody is interested */
+    struct registration **reg; /* by descriptor number; NULL: no registration */
     size_t numbers;            /* length of reg */
 };
 
@@ -92,7 +91,7 @@ static void on_kick(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd;
     (void)what;
-    (void)arg; /* that the loop returns is all */
+    (void)arg; /* a kick has only to end the loop */
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
@@ -104,9 +103,9 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
     l->armed = UINT64_MAX;
 }
 
-/* libevent wants an epoll instance and a pair for signals, and without the pair it ends
- * the process. So they are asked for beforehand; only a thread that takes the last ones
- * in between can still bring that about. */
+/* Checks that libevent can have its epoll instance and socket pair: without the pair it
+ * ends the process. A thread that takes the last descriptors in between can still cause
+ * that. */
 static int descriptors_for_base(int any)
 {
     int fd[BASE_DESCRIPTORS], n = 0, r = 0;
@@ -209,7 +208,7 @@ void loop_free(struct loop *l)
     free(l);
 }
 
-/* Makes room for the number. False: out of memory. */
+/* Makes room for the number. Returns false without memory. */
 static bool make_room(struct loop *l, size_t number)
 {
     size_t more = number < 64 ? 64 : number * 2;
@@ -234,7 +233,7 @@ int loop_add(struct loop *l, struct registration *r)
 
     if (!make_room(l, (size_t)r->fd))
         return -ENOMEM;
-    /* The same file by the same number, registered before: its state is an event anew. */
+    /* The same file and number were registered before: MOD reports its state anew. */
     if (epoll_ctl(l->files, EPOLL_CTL_ADD, r->fd, &e) < 0 &&
         (errno != EEXIST || epoll_ctl(l->files, EPOLL_CTL_MOD, r->fd, &e) < 0))
         return -errno;
@@ -287,6 +286,6 @@ void loop_kick(struct loop *l)
 {
     uint64_t one = 1;
 
-    /* Fails only when the counter is full: then it is readable anyhow. */
+    /* Fails only if the counter is full, and then the eventfd is readable anyway. */
     (void)!write(l->kick_fd, &one, sizeof(one));
 }

@@ -1,8 +1,8 @@
-/* The event loop below the driver: everything that asks the kernel. Over libevent in
- * loop.c; the models bring their own.
+/* The event loop below the driver: every system call of the driver. loop.c is over
+ * libevent; the models have their own.
  *
- * Only the holder of the driver's turn calls it, except loop_kick() (any thread). It
- * needs no lock of libevent's: the turn orders all calls. */
+ * Only the holder of the driver's turn may call it, except loop_kick() (any thread). The
+ * turn orders all calls, so libevent needs no lock. */
 #ifndef VOLT_DRIVER_LOOP_H
 #define VOLT_DRIVER_LOOP_H
 
@@ -10,20 +10,21 @@
 
 struct loop;
 
-/* 0 or a negative errno; returns a new loop. */
+/* Returns 0 with a new loop in *ret, or -errno. */
 int loop_new(struct loop **ret);
-void loop_free(struct loop *l); /* NULL allowed; nothing may be added any more */
+void loop_free(struct loop *l); /* NULL allowed; call after the last addition */
 
-/* r->fd is open and its owner's. 0 or a negative errno; the loop borrows r until
- * loop_del(). */
+/* Adds r, whose descriptor must be open and its owner's. Borrows r until loop_del().
+ * Returns 0 or -errno. */
 int loop_add(struct loop *l, struct registration *r);
-/* The descriptor may be closed already, or be another file by now: it is not touched. */
+/* Removes r without touching its descriptor, which may be closed or another file by
+ * now. */
 void loop_del(struct loop *l, struct registration *r);
 
-/* Reports what is ready through registration_event(). */
+/* Reports ready descriptors through registration_event(). */
 void loop_poll(struct loop *l, struct task_chain *chain);
-/* The same, after sleeping until something is ready, a kick, or until_usec (UINT64_MAX:
- * no limit). May return early. */
+/* Does the same after sleeping until a descriptor is ready, a kick, or until_usec
+ * (UINT64_MAX: no limit). May return early. */
 void loop_sleep(struct loop *l, uint64_t until_usec, struct task_chain *chain);
 /* Ends the current or the next loop_sleep(). */
 void loop_kick(struct loop *l);

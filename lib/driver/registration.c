@@ -39,7 +39,7 @@ bool readiness_poll(struct registration *r, enum direction dir, struct volt_task
         return true;
     vlock_lock(&r->lock);
     ready = look(d, mask);
-    if (!ready) { /* else set_ready() has just taken it */
+    if (!ready) { /* otherwise set_ready() has just taken the waiter */
         VAT_WR(&d->waiter);
         d->waiter = task;
     }
@@ -52,8 +52,8 @@ void readiness_clear(struct registration *r, enum direction dir)
     struct readiness *d = &r->dir[dir];
     uint64_t seen = d->seen;
 
-    /* Fails when the tick has moved on: the word then stays ready, as it should. Nothing
-     * in memory goes with it: the system has said EAGAIN. */
+    /* Fails if the tick has moved on, and the word rightly stays ready. Relaxed, because
+     * no memory is published: the system has said EAGAIN. */
     (void)vat_u64_cas(&d->word, &seen, seen & ~(READY | TRY), VAT_RLX, VAT_RLX);
 }
 
@@ -76,7 +76,7 @@ int readiness_error(const struct registration *r)
     return -(int)vat_u32_load(&r->error, VAT_RLX);
 }
 
-/* Lock held. */
+/* Lock held. Sets the bits, moves the tick, and wakes the waiter. */
 static void set_ready(struct readiness *d, uint64_t bits, struct task_chain *chain)
 {
     uint64_t word = vat_u64_load(&d->word, VAT_RLX);

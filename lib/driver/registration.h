@@ -52,15 +52,15 @@ struct readiness {
     vat_u64 word;             /* acq to read; rel to set, rlx to clear */
     uint64_t seen;            /* word at the last "ready"; the waiting task's */
     struct volt_task *waiter; /* under the registration's lock */
-    /* That of a watched runtime which has waited and not seen the end of it; its own. */
+    /* Task of a watched runtime that has waited and not seen the end; the task's own. */
     struct volt_task *watched;
 };
 
-/* What an event of the loop says; bits. */
+/* Bits of an event of the loop. */
 enum {
     EVENT_READABLE = 1,
     EVENT_WRITABLE = 2,
-    EVENT_ENDED = 4, /* by either side or by an error; or it has an urgent mark */
+    EVENT_ENDED = 4, /* ended by either side or by an error, or has an urgent mark */
 };
 
 enum registration_state {
@@ -76,35 +76,36 @@ struct registration {
     vat_u32 state;          /* enum registration_state; written under the lock */
     vat_u32 error;          /* positive errno; written before FAILED is set */
     bool in_loop;           /* holder of the turn */
-    bool is_socket, is_tcp; /* the owner's */
+    bool is_socket, is_tcp; /* written by the owner */
     struct driver *driver;
     struct registration *next_change; /* the driver's queue of changes */
     struct readiness dir[2];
-    struct volt_sleep backoff; /* of an accepting task out of descriptors */
+    struct volt_sleep backoff; /* pause of an accepting task without descriptors */
 };
 
 void registration_init(struct registration *r, struct driver *d, int fd);
 
-/* A task's poll. True: ready (or failed). False: `task` is woken by the next event.
- * tries: the caller tries the operation itself. */
+/* The poll of a task. Returns true if ready (or failed); otherwise the next event wakes
+ * `task`. tries: the caller tries the operation itself. */
 bool readiness_poll(struct registration *r, enum direction dir, struct volt_task *task,
                     bool tries);
-/* The waiting task, after EAGAIN. */
+/* Clears readiness; for the waiting task, after EAGAIN. */
 void readiness_clear(struct registration *r, enum direction dir);
-/* The same, after an operation on TCP that did less than it was asked for. */
+/* Does the same after an operation on TCP that did less than asked. */
 void readiness_clear_short(struct registration *r, enum direction dir);
-/* The waiting task or its drop: no wake from now on. */
+/* Forgets the waiter, which no event wakes any more; for the waiting task or its drop. */
 void readiness_forget(struct registration *r, enum direction dir);
-/* 0 or a negative errno: the registration will never report anything. */
+/* Returns 0, or -errno if the registration will never report anything. */
 int readiness_error(const struct registration *r);
 
-/* The loop, inside a turn. what: EVENT_ bits. */
+/* Reports an event; for the loop, inside a turn. what: EVENT_ bits. */
 void registration_event(struct registration *r, unsigned what, struct task_chain *chain);
-/* Any thread, r is alive: both directions are ready for ever and answer -error. */
+/* Any thread, while r lives. Makes both directions ready for ever, with the answer
+ * -error. */
 void registration_fail(struct registration *r, int error, struct task_chain *chain);
 
-/* The owner: forgets waiters. True: must be queued for removal; false: it still is in the
- * queue of changes from its birth, whose drain will free it. */
+/* Forgets the waiters; for the owner. Returns true if r must be queued for removal; false
+ * if r is still queued since its registration, and the drain will free it. */
 bool registration_retire(struct registration *r);
 
 #endif

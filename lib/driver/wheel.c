@@ -17,20 +17,20 @@ static vat_u32 *fired_cell(struct volt_sleep *s)
     return (vat_u32 *)&s->fired;
 }
 
-/* Deadlines round up: a timer must not fire early. */
+/* Rounds deadlines up: a timer must not fire early. */
 static uint64_t due_tick(const struct volt_sleep *s)
 {
     return s->deadline_usec / WHEEL_TICK_USEC + (s->deadline_usec % WHEEL_TICK_USEC != 0);
 }
 
-/* The number of the slot of `level` that holds this tick. */
+/* Returns the number of the slot of `level` that holds the tick. */
 static uint64_t slot_number(uint64_t tick, unsigned level)
 {
     return tick >> (SLOT_BITS * level);
 }
 
-/* The finest level whose slots reach from elapsed to *when. What lies beyond the wheel
- * goes to its end, and *when is that slot's begin. */
+/* Returns the finest level whose slots reach from elapsed to *when. Beyond the wheel,
+ * returns its last level, and sets *when to the begin of its last slot. */
 static unsigned level_for(uint64_t elapsed, uint64_t *when)
 {
     for (unsigned l = 0; l < WHEEL_LEVELS; l++)
@@ -40,7 +40,8 @@ static unsigned level_for(uint64_t elapsed, uint64_t *when)
     return TOP;
 }
 
-/* The first occupied slot at or after the current one; entries never lie behind it. */
+/* Returns the first occupied slot at or after the current one; entries never lie before
+ * it. */
 static unsigned first_slot(const struct wheel *w, unsigned level)
 {
     unsigned at = slot_number(w->elapsed, level) % WHEEL_SLOTS;
@@ -50,13 +51,13 @@ static unsigned first_slot(const struct wheel *w, unsigned level)
     return (at + (unsigned)__builtin_ctzll(turned)) % WHEEL_SLOTS;
 }
 
-/* The first tick of a slot that is not empty. */
+/* Returns the first tick of an occupied slot. */
 static uint64_t slot_begin(const struct wheel_slot *slot, unsigned level)
 {
     return slot_number(slot->earliest, level) << (SLOT_BITS * level);
 }
 
-/* When somebody has to look at a slot that is not empty. */
+/* Returns the tick at which an occupied slot must be looked at. */
 static uint64_t slot_due(const struct wheel *w, unsigned level, unsigned index)
 {
     const struct wheel_slot *slot = &w->level[level].slot[index];
@@ -65,12 +66,12 @@ static uint64_t slot_due(const struct wheel *w, unsigned level, unsigned index)
     if (level == 0 || slot->count <= WHEEL_PORTION)
         return slot->earliest;
     from = slot_begin(slot, level) - (UINT64_C(1) << (SLOT_BITS * level));
-    return portion > from ? portion : from; /* or it is that of a slot before */
+    return portion > from ? portion : from; /* an earlier portion is of the slot before */
 }
 
-/* Lock held. The entry is where it says, and its neighbours know it. Not so for one that
- * was initialised again, or whose memory has become another's, while it waited: the lists
- * and their counts would go astray in a worker that has nothing to do with it. */
+/* Lock held. Returns whether the entry is where it says and its neighbours link to it.
+ * False if the owner has initialised or freed an armed entry: the lists and counts would
+ * break later, in an unrelated worker. */
 static bool is_linked(const struct wheel *w, const struct volt_sleep *s, unsigned level,
                       unsigned index)
 {
@@ -93,7 +94,7 @@ static void append(struct wheel_slot *slot, struct volt_sleep *s)
     slot->count++;
 }
 
-/* Lock held. */
+/* Lock held. Puts an entry into its slot. */
 static void place(struct wheel *w, struct volt_sleep *s)
 {
     uint64_t when = due_tick(s);
@@ -114,7 +115,7 @@ static void place(struct wheel *w, struct volt_sleep *s)
     w->occupied |= (uint8_t)(1 << level);
 }
 
-/* Lock held. */
+/* Lock held. Publishes the tick and the slot that is due next. */
 static void set_next(struct wheel *w, uint64_t tick, unsigned slot)
 {
     w->next_tick = tick;
@@ -122,9 +123,8 @@ static void set_next(struct wheel *w, uint64_t tick, unsigned slot)
     vat_u64_store(&w->next, tick == WHEEL_NEVER ? tick : tick * WHEEL_TICK_USEC, VAT_RLX);
 }
 
-/* Lock held. Two slots of a level are to be looked at: the first may wait for its
- * earliest entry while the portions of the one behind it are due. A slot behind these is
- * due after the first has ended. */
+/* Lock held. Looks at two slots per level: the first may wait for its earliest entry
+ * while portions of the second are due. Later slots are due after the first has ended. */
 static void publish_next(struct wheel *w)
 {
     uint64_t next = WHEEL_NEVER;
@@ -148,13 +148,13 @@ static void publish_next(struct wheel *w)
     set_next(w, next, slot);
 }
 
-/* Lock held. The only writer, so no RMW is needed. */
+/* Lock held. The lock excludes other writers, so no RMW is needed. */
 static void count_armed(struct wheel *w, uint64_t change)
 {
     vat_u64_store(&w->armed, vat_u64_load(&w->armed, VAT_RLX) + change, VAT_RLX);
 }
 
-/* Lock held. The slot has become empty. */
+/* Lock held. Notes that the slot is empty. */
 static void slot_emptied(struct wheel *w, unsigned level, unsigned index)
 {
     w->level[level].occupied &= ~(UINT64_C(1) << index);
@@ -181,7 +181,7 @@ int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *task,
         return -ESHUTDOWN;
     }
     if (w->next_tick > now && now > w->elapsed)
-        w->elapsed = now; /* nothing is due: a finer level will do */
+        w->elapsed = now; /* nothing is due, so a finer level is possible */
     VAT_WR(&s->slot);
     s->wheel = w;
     s->task = task;
@@ -209,7 +209,7 @@ bool wheel_fired(struct volt_sleep *s)
     return fired;
 }
 
-/* Lock held. */
+/* Lock held. Removes an entry from its slot. */
 static void unlink_entry(struct wheel *w, struct volt_sleep *s)
 {
     unsigned level = s->slot / WHEEL_SLOTS, index = s->slot % WHEEL_SLOTS;
@@ -231,7 +231,7 @@ static void unlink_entry(struct wheel *w, struct volt_sleep *s)
     if (slot->count == 0)
         slot_emptied(w, level, index);
     if (next && (slot->count == 0 || slot->count == WHEEL_PORTION))
-        publish_next(w); /* or the leader would wake for nothing */
+        publish_next(w); /* otherwise the leader would wake for nothing */
 }
 
 void wheel_cancel(struct volt_sleep *s)
@@ -246,11 +246,11 @@ void wheel_cancel(struct volt_sleep *s)
             unlink_entry(w, s);
         vlock_unlock(&w->lock);
     }
-    VAT_WR(&s->slot); /* it is the owner's again */
+    VAT_WR(&s->slot); /* the entry is the owner's again */
     s->wheel = NULL;
 }
 
-/* Lock held; s is in no list. */
+/* Lock held. Fires s, which is in no list. */
 static void fire(struct wheel *w, struct volt_sleep *s, struct task_chain *chain)
 {
     struct volt_task *task = s->task;
@@ -258,10 +258,10 @@ static void fire(struct wheel *w, struct volt_sleep *s, struct task_chain *chain
     count_armed(w, (uint64_t)-1);
     if (task_notify(task))
         task_chain_push(chain, task);
-    vat_u32_store(fired_cell(s), 1, VAT_REL); /* last touch */
+    vat_u32_store(fired_cell(s), 1, VAT_REL); /* last touch of s */
 }
 
-/* Lock held. The oldest entry of a slot that is not empty. */
+/* Lock held. Takes the oldest entry of an occupied slot. */
 static struct volt_sleep *take_oldest(struct wheel *w, unsigned level, unsigned index)
 {
     struct wheel_slot *slot = &w->level[level].slot[index];
@@ -279,8 +279,8 @@ static struct volt_sleep *take_oldest(struct wheel *w, unsigned level, unsigned 
     return s;
 }
 
-/* Lock held. The slot has more than a portion left: when is the next one due, so that all
- * but the last are taken, at equal intervals, by the time the slot begins? */
+/* Lock held. Plans the next portion of a slot with more than one left: at equal
+ * intervals, so that all but the last are moved when the slot begins. */
 static void plan_portion(struct wheel *w, unsigned level, const struct wheel_slot *slot)
 {
     uint64_t left = slot_begin(slot, level) - w->elapsed;
@@ -289,8 +289,8 @@ static void plan_portion(struct wheel *w, unsigned level, const struct wheel_slo
     w->level[level].portion = w->elapsed + left / portions;
 }
 
-/* Lock held. Fires and moves up to `most` entries of the slot that is due next, if it is
- * due at `now`. Returns how many entries that were, 0 if there was nothing to do. */
+/* Lock held. Fires or moves up to `most` entries of the next slot, if it is due at `now`.
+ * Returns their number, 0 if nothing was due. */
 static uint32_t advance(struct wheel *w, uint64_t now, uint32_t most,
                         struct task_chain *chain)
 {
@@ -329,7 +329,7 @@ static void lock_for_portion(struct wheel *w)
     w->held = 0;
 }
 
-/* Lock held; lets others have it after a portion. n: entries dealt with since the last
+/* Lock held. Releases it for a moment after each portion. n: entries since the last
  * call. */
 static void yield_lock(struct wheel *w, uint32_t n)
 {

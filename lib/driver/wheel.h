@@ -1,47 +1,45 @@
 /* A timer wheel: 7 levels of 64 slots. A slot of level l is 32^l ticks of 64 us long, so
- * the wheel reaches 50 days; longer timers wait at its end and are placed again.
+ * the wheel reaches 50 days. Longer timers wait at its end and are placed again.
  *
- * Slots are absolute: an entry that is due at `when` (its deadline in ticks,
- * rounded up) belongs to slot when >> 5 * l of a level l, kept at that number modulo 64.
- * It goes to the finest level on which its slot is at most 63 slots away from the one
- * of `elapsed`, the time up to which everything has fired. A coarse slot is thus at least
- * two slots away when an entry goes there (64 finer slots are two coarse ones): a near
- * timer never waits in one, and what a slot has to hold is there when the slot before
- * it begins.
+ * Slots are absolute: an entry due at `when` (its deadline in ticks, rounded up) belongs
+ * to slot when >> 5 * l of level l, stored at that number modulo 64. It goes to the
+ * finest level on which its slot is at most 63 slots from that of `elapsed`, the time up
+ * to which every entry has fired. A coarse slot is thus at least two slots away when an
+ * entry goes there (64 finer slots are two coarse ones). So a near timer never waits in a
+ * coarse slot, and a coarse slot is complete when the slot before it begins.
  *
- * A coarse slot of more than WHEEL_PORTION entries is emptied while the slot before it
- * lasts, a portion at a time at equal intervals, into finer levels, which reach 64 of
- * their slots: to the end of the slot that is emptied. What is left when it begins, a
- * portion at most, and a slot that never held more, waits until its earliest entry is
- * due. So nobody is woken for a coarse slot of few entries, and of many no more than
- * a portion is moved at a time: the lock is held for 32 entries at most, whether they
- * fire or move. Of a million timers each lies in a page of its own and takes about a
- * microsecond to move, so portions of 256 made others late by a millisecond: two wheels,
- * whose slots begin alike, move two levels each.
+ * A coarse slot of more than WHEEL_PORTION entries is emptied into finer levels while the
+ * slot before it lasts, a portion at a time at equal intervals. Finer levels reach 64 of
+ * their slots, which is the end of the slot that is emptied. When the slot begins, at
+ * most a portion is left; the rest, like a slot that never held more, waits until its
+ * earliest entry is due. So a coarse slot of few entries wakes no worker. The lock is
+ * held for 32 entries at most, fired or moved. With a million timers each entry is in a
+ * page of its own and takes about a microsecond to move: portions of 256 made other
+ * timers late by a millisecond, as two wheels, whose slots begin alike, move two levels
+ * each.
  *
  * A slot is `due` when its next portion is, or its earliest entry. The wheel jumps from
- * one due slot to the next, however long nobody looked, and never past one: that keeps
- * every entry within 63 slots of `elapsed`. The published next deadline is the earliest
- * due time: that of the earliest entry, unless a portion or an entry that was cancelled
- * comes before it. Never early; late by less than a tick plus the time until somebody
- * looks.
+ * one due slot to the next, however late, and never past one: that keeps every entry
+ * within 63 slots of `elapsed`. The published next deadline is the earliest due time. It
+ * is that of the earliest entry, or of an earlier portion or cancelled entry. No timer
+ * fires early; it is late by less than a tick plus the time until the next look.
  *
  * Rejected: levels by the highest bit in which `when` differs from `elapsed`. A timer of
- * a millisecond that is armed just before a boundary then lies in a coarse slot beside
- * all that are due within 16 seconds, and waits until they have been moved.
- * Rejected: looking for the next entry when a coarse slot's earliest one is cancelled.
- * Where 200 connections renew limits of ten seconds in turn, the earliest goes each time:
- * that takes 3 us instead of 0.1, and each sleeper sets its timer anew. It would save
- * one look for each slot at most, and there none: by then the slot is empty.
+ * a millisecond armed just before a boundary then lies in a coarse slot beside all timers
+ * of the next 16 seconds, and waits until they have been moved.
+ * Rejected: finding the next entry when the earliest of a coarse slot is cancelled. If
+ * 200 connections renew limits of ten seconds in turn, the earliest goes each time: that
+ * takes 3 us instead of 0.1, and each sleeper sets its timer anew. It would save at most
+ * one look per slot, and in this case none: the slot is empty by then.
  *
- * One wheel per worker, under its own lock; anybody may insert, cancel and fire.
+ * One wheel per worker, under its own lock; any thread may insert, cancel and fire.
  *
- * What may touch an entry (struct volt_sleep): before it is armed, its owner. Armed: the
- * holder of the wheel's lock. Once `fired` is set: its owner again; that store is the
- * last touch of the firing. Firing is 1 unlink, 2 notify the task, 3 store fired; a poll
- * that would read fired between 2 and 3 without the lock could eat the notification and
- * go idle, so "not fired" is only decided under the lock. An entry that its owner has
- * initialised or freed meanwhile is met in its list, and asserted. */
+ * Who may touch an entry (struct volt_sleep): before it is armed, its owner; armed, the
+ * holder of the wheel's lock; once `fired` is set, its owner again. Firing is 1 unlink, 2
+ * notify the task, 3 store fired, which is the last touch. A poll that read fired without
+ * the lock between 2 and 3 could consume the notification and go idle, so "not fired" is
+ * decided under the lock alone. An assertion catches an armed entry that its owner has
+ * initialised or freed. */
 #ifndef VOLT_DRIVER_WHEEL_H
 #define VOLT_DRIVER_WHEEL_H
 
@@ -65,7 +63,7 @@
 struct wheel_slot {
     struct volt_sleep *head, *tail;
     uint64_t earliest; /* tick; no entry is due before it. Exact until the earliest entry
-                          is cancelled, or moved, and then due elsewhere. */
+                        * is cancelled, or moved and due elsewhere. */
     uint32_t count;
 };
 
@@ -76,43 +74,46 @@ struct wheel_level {
 };
 
 struct wheel {
-    _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects all but the two cells' readers */
+    _Alignas(VOLT_CACHE_LINE) vlock lock; /* protects all but reads of the two cells */
     bool closed;
-    bool watched;       /* its tasks are: task/leaves.h */
+    bool watched;       /* the runtime's tasks are watched: task/leaves.h */
     uint8_t occupied;   /* bit i: level i is not empty */
     uint64_t elapsed;   /* tick: no slot is due before it */
-    uint64_t next_tick; /* what `next` says: the earliest time at which a slot is due */
+    uint64_t next_tick; /* tick that `next` publishes: the earliest at which a slot is
+                         * due */
     uint32_t next_slot; /* level * WHEEL_SLOTS + index of that slot, unless NEVER */
     uint32_t held;      /* entries fired and moved since the lock was taken to fire */
-    uint32_t longest;   /* most that `held` ever was */
-    uint64_t moved;     /* entries placed again, in all */
+    uint32_t longest;   /* greatest value of `held` so far */
+    uint64_t moved;     /* number of entries placed again */
     vat_u64 armed; /* number of entries; written under the lock, read by statistics */
-    /* usec: nothing is due before it. Written under the lock, read by the firing worker
-     * and the leader; relaxed, for entries are read under the lock. wheel_insert's caller
-     * fences after it (see driver.c). */
+    /* usec: nothing is due before it. Written under the lock; read relaxed by the firing
+     * worker and the leader, which read entries under the lock. The caller of
+     * wheel_insert() fences after it (driver.c). */
     vat_u64 next;
     struct wheel_level level[WHEEL_LEVELS];
 };
 
 void wheel_init(struct wheel *w, uint64_t now_usec);
 
-/* Any thread. Arms s for its deadline on behalf of `task`. -ESHUTDOWN: the wheel is
- * closed, s is untouched. Otherwise 0, or 1 when w->next became earlier: a sleeper that
- * read the older value must hear of it. */
+/* Any thread. Arms s for its deadline on behalf of `task`. Returns:
+ *   0           armed
+ *   1           armed, and w->next became earlier: notify a sleeper that read the old one
+ *   -ESHUTDOWN  the wheel is closed, s is untouched */
 int wheel_insert(struct wheel *w, struct volt_sleep *s, struct volt_task *task,
                  uint64_t now_usec);
 
-/* The owner of an armed entry. True: it has fired, nobody else touches it any more. */
+/* For the owner of an armed entry. Returns whether it has fired; if so it is the
+ * owner's. */
 bool wheel_fired(struct volt_sleep *s);
 
-/* The owner, any thread, any state: afterwards nobody else touches the entry. */
+/* For the owner, any thread, any state: afterwards the entry is the owner's alone. */
 void wheel_cancel(struct volt_sleep *s);
 
-/* Any thread. Fires everything due at now_usec, and moves the portions that are due.
- * Without anything due, one load. */
+/* Any thread. Fires every entry due at now_usec and moves the portions that are due. If
+ * nothing is due, one load. */
 void wheel_fire(struct wheel *w, uint64_t now_usec, struct task_chain *chain);
 
-/* Any thread. Fires everything, and refuses from then on. */
+/* Any thread. Fires every entry and refuses later ones. */
 void wheel_close(struct wheel *w, struct task_chain *chain);
 
 static inline uint64_t wheel_next(const struct wheel *w)

@@ -1,5 +1,5 @@
-/* The interval: a sleep that is armed anew for each tick, at a multiple of the period
- * from the first, whenever the last one was seen. */
+/* The interval: a sleep that is armed anew for each tick. Ticks are at multiples of the
+ * period from the first, however late the last tick was seen. */
 #include <assert.h>
 #include <volt/time.h>
 

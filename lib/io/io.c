@@ -1,6 +1,6 @@
-/* Descriptors: leaf futures over the driver's registrations, and the system calls on
- * them. The operation is tried first and waits only after EAGAIN; on TCP also after one
- * that did less than it was asked for (registration.h says why). */
+/* Descriptors: leaf futures over the driver's registrations, and their system calls. An
+ * operation is tried first and waits only after EAGAIN; on TCP also after it did less
+ * than asked (registration.h says why). */
 #include "driver/driver.h"
 #include "driver/registration.h"
 #include "driver/wheel.h"
@@ -17,11 +17,11 @@
 #include <volt/io.h>
 #include <volt/runtime.h>
 
-/* How long accepting pauses when no descriptor is left: the waiting connection keeps the
- * listener ready, so trying again at once would spin. */
+/* Pause of accept without a free descriptor: the waiting connection keeps the listener
+ * ready, so trying again at once would spin. */
 #define ACCEPT_BACKOFF_USEC 100000
 
-/* The event loop would only find out later. */
+/* Tries at once whether epoll takes the file; the event loop would find out later. */
 static int try_epoll(int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -43,14 +43,14 @@ static bool option_is(int fd, int option, int value)
     return getsockopt(fd, SOL_SOCKET, option, &is, &len) == 0 && is == value;
 }
 
-/* Protocol 6 is TCP in streams only: raw sockets and other families use it for messages.
- */
+/* Protocol 6 is TCP in streams only; raw sockets and other families use 6 for
+ * messages. */
 static bool is_tcp(int fd)
 {
     return option_is(fd, SO_PROTOCOL, IPPROTO_TCP) && option_is(fd, SO_TYPE, SOCK_STREAM);
 }
 
-/* 0 when fd can be polled, and its operations keep no worker. */
+/* Returns 0 if fd can be polled and its operations do not block a worker, or -errno. */
 static int probe(int fd, bool *ret_socket)
 {
     struct stat st;
@@ -86,13 +86,13 @@ int volt_io_init(struct volt_io *io, struct volt_runtime *rt, int fd)
     return 0;
 }
 
-/* What stands for a direction in the records of watched tasks. */
+/* Returns an address that stands for a direction in the records of watched tasks. */
 static const void *leaf_of(const struct volt_io *io, enum direction dir)
 {
     return dir == DIR_READ ? (const void *)&io->fd : (const void *)&io->registration;
 }
 
-/* Of a watched task. */
+/* Records that a watched task waits, or waits no longer. */
 static void record(struct volt_cx *cx, struct volt_io *io, enum direction dir, bool waits)
 {
     struct registration *r = io->registration;
@@ -125,14 +125,14 @@ void volt_io_fini(struct volt_io *io)
     io->registration = NULL;
 }
 
-/* tries: READY may be a guess, because the caller tries the operation. */
+/* Polls readiness. tries: READY may be a guess, as the caller tries the operation. */
 static enum volt_poll ready_poll(struct volt_cx *cx, struct volt_io *io,
                                  enum direction dir, bool tries)
 {
     struct registration *r = io->registration;
 
     assert(r->driver ==
-           runtime_driver(cx->task->rt)); /* events go to that runtime's rings */
+           runtime_driver(cx->task->rt)); /* events go to the rings of that runtime */
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     bool ready = readiness_poll(r, dir, cx->task, tries);
@@ -176,15 +176,15 @@ void volt_io_forget_writer(struct volt_io *io)
     readiness_forget(io->registration, DIR_WRITE);
 }
 
-/* One operation on a descriptor, as its helper got it. */
+/* One operation on a descriptor with its arguments. */
 struct op {
     ssize_t (*run)(const struct registration *r, const struct op *op);
     void *data;
-    size_t len; /* 0: its result does not say how much there was */
+    size_t len; /* 0: a result does not tell how much there was */
     int flags;
 };
 
-/* The calls for sockets take the kernel 15 and 45 ns less than those for all files. */
+/* recv() and send() cost the kernel 15 and 45 ns less than read() and write(). */
 static ssize_t run_read(const struct registration *r, const struct op *op)
 {
     return r->is_socket ? recv(r->fd, op->data, op->len, 0)
@@ -237,7 +237,7 @@ static enum volt_poll op_poll(struct volt_cx *cx, struct volt_io *io, enum direc
             *ret = n;
             return VOLT_READY;
         }
-        cx_restore(cx); /* nothing was done for this unit */
+        cx_restore(cx); /* this unit of the budget did no work */
     }
 }
 
@@ -293,15 +293,15 @@ enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io, int *
     do {
         if (op_poll(cx, io, DIR_READ, &op, &n) == VOLT_PENDING)
             return VOLT_PENDING;
-    } while (n == -ECONNABORTED); /* that client has gone: the next one */
+    } while (n == -ECONNABORTED); /* that client has gone: take the next one */
     if (out_of_descriptors(n))
         volt_sleep_init(&r->backoff, ACCEPT_BACKOFF_USEC);
     *ret = (int)n;
     return VOLT_READY;
 }
 
-/* One look at how far it is: 0, -EINPROGRESS, or what it failed with. An attempt that has
- * failed leaves its error, which is looked for first: another call would begin anew. */
+/* Looks once how far a connect is. Returns 0, -EINPROGRESS, or its error. A failed
+ * attempt leaves its error, which is read first: another connect() would start anew. */
 static int try_connect(int fd, const struct sockaddr *addr, socklen_t addr_len)
 {
     int error = 0;
@@ -328,7 +328,8 @@ enum volt_poll volt_io_connect_poll(struct volt_cx *cx, struct volt_io *io,
             *ret = r;
             return VOLT_READY;
         }
-        if (seen) { /* an event, but not this one; else it stays for the first write */
+        if (seen) { /* an event, but of another kind; the first readiness stays for the
+                     * first write */
             readiness_clear(io->registration, DIR_WRITE);
             cx_restore(cx);
         }

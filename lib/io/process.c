@@ -1,4 +1,4 @@
-/* Children and signals: descriptors of the kernel, read as others are. */
+/* Children and signals: pidfds and signalfds, read as other descriptors are. */
 #include "driver/registration.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define P_PIDFD 3
 #endif
 
-/* Registers fd, which it takes. */
+/* Registers fd, and takes it. */
 static int add(struct volt_io *io, struct volt_runtime *rt, int fd)
 {
     int r = fd < 0 ? -errno : volt_io_init(io, rt, fd);
@@ -34,10 +34,10 @@ static void end(struct volt_io *io, int fd)
 
 int volt_child_init(struct volt_child *c, struct volt_runtime *rt, pid_t pid)
 {
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec it is */
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0); /* a pidfd is close-on-exec */
     int r;
 
-    if (fd >= 0) /* which volt_io_init() asks for; reap() does not block anyhow */
+    if (fd >= 0) /* volt_io_init() demands it; reap() does not block anyway */
         (void)fcntl(fd, F_SETFL, O_NONBLOCK);
     r = add(&c->io, rt, fd);
     if (r == 0)
@@ -45,7 +45,7 @@ int volt_child_init(struct volt_child *c, struct volt_runtime *rt, pid_t pid)
     return r;
 }
 
-/* 0: it runs. 1: *ret_status is set. */
+/* Returns 0 if the child runs, 1 with *ret_status set. */
 static int reap(struct volt_child *c, int *ret_status)
 {
     siginfo_t info = {.si_pid = 0};
@@ -72,7 +72,7 @@ enum volt_poll volt_child_poll(struct volt_cx *cx, struct volt_child *c, int *re
         }
         if (volt_io_readable_poll(cx, &c->io) == VOLT_PENDING)
             return VOLT_PENDING;
-        volt_io_clear_readable(&c->io); /* an end since then is seen, or a new event */
+        volt_io_clear_readable(&c->io); /* an end since then is seen, or is a new event */
     }
     return VOLT_READY;
 }

@@ -1,5 +1,5 @@
-/* Sleeping: the leaf future over the driver's timer wheels. Armed at its first poll, in
- * the wheel of the worker that polls; it stays there wherever the task goes. */
+/* Sleeping: the leaf future over the driver's timer wheels. The first poll arms the sleep
+ * in the wheel of its worker; it stays there wherever the task goes. */
 #include "driver/driver.h"
 #include "driver/wheel.h"
 #include "task/leaves.h"
@@ -28,9 +28,9 @@ void volt_sleep_init_at(struct volt_sleep *s, uint64_t deadline_usec)
     init_at(s, deadline_usec);
 }
 
-/* The first poll. True: the time has come, or the runtime ends. An old time will do to
- * arm a timer: it cannot fire early for it. Only one that is near enough to have come
- * meanwhile is worth a look at the clock. */
+/* The first poll. Returns true if the time has come or the runtime ends. An old time is
+ * good enough to arm a timer, which cannot fire early by it. Only a deadline so near that
+ * it may have passed since is worth reading the clock. */
 static bool come_or_armed(struct volt_cx *cx, struct volt_sleep *s)
 {
     uint64_t now = worker_clock_usec(cx->worker);
@@ -42,7 +42,8 @@ static bool come_or_armed(struct volt_cx *cx, struct volt_sleep *s)
                       now) < 0;
 }
 
-/* Of a watched task, which may be gone when it is finished. */
+/* Removes the record of a watched task, which may have gone when the sleep is
+ * finished. */
 static void seen(struct volt_cx *cx, struct volt_sleep *s)
 {
     leaves_remove(cx->task, s);

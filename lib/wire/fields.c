@@ -109,8 +109,7 @@ void field_strings_free(char **strings)
     free(strings);
 }
 
-#define WHOLE_MOST ((double)(INT64_C(1) << 53)) /* a double holds every integer up to
-                                                 * here */
+#define WHOLE_MOST ((double)(INT64_C(1) << 53)) /* a double holds all up to here */
 
 bool field_whole_number(const json_t *value, int64_t *ret)
 {

@@ -11,8 +11,7 @@ enum { /* struct scan.key: the field whose value comes next */
        KEY_PARAMETERS,
        KEY_LIST,   /* a parameter, the list */
        KEY_HOLDER, /* a parameter, the holder */
-       KEY_OBJECT, /* first member of the holder in limits.objects; the next values are
-                    * the others */
+       KEY_OBJECT, /* first of limits.objects in the holder; the others follow */
 };
 
 static const struct scan_bounds *bounds(const struct scan *s, const struct scan_limits *l)
