@@ -202,11 +202,10 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
 bool job_spec_equal(const struct job_spec *a, const struct job_spec *b);
 /* Returns the SUBMIT of its job, or of an element. */
 struct job_event job_spec_submission(const struct job_spec *s, uint64_t at_usec);
-/* Returns its first edge with a local name; NULL: none. */
-/* A name that a lock may get: no control characters, as texts of one line have it. */
+/* Returns whether a lock may get the name: it has no control characters. */
 bool job_claim_is_line(const char *name);
 #define JOB_CLAIM_NO_LINE "must not have control characters"
-/* The first edge of it that has a local name; NULL: none. */
+/* Returns its first edge with a local name; NULL: none. */
 const struct job_edge *job_spec_local_edge(const struct job_spec *s);
 /* Returns the number of its jobs: 1, or the size of the array. */
 uint64_t job_spec_count(const struct job_spec *s);
