@@ -6,6 +6,7 @@
 #include "client/options.h"
 #include "client/import.h"
 #include "client/index_list.h"
+#include "client/job_view.h"
 #include "client/list_advice.h"
 #include "client/reconnect.h"
 #include "client/script.h"
@@ -547,6 +548,26 @@ static int check_command(const struct submit_options *o, bool own_daemon)
                                       : SUBMIT_EXIT_NOT_EXECUTABLE;
 }
 
+/* A shell leaves --chdir=~/x as it is. */
+static void say_tilde(const struct submit_options *o)
+{
+    static const char *const paths[][2] = {{"cwd", "chdir"},
+                                           {"stdin", "stdin"},
+                                           {"output_path", "output"},
+                                           {"error_path", "error"}};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        const char *path = job_view_string(o->spec, paths[i][0]);
+        const char *tilde = strstr(path, "/~");
+        char clean[256];
+        if (!tilde)
+            continue;
+        term_clean(tilde + 1, clean, sizeof(clean));
+        say("a shell expands ~ only where a word begins with it: --%s %s", paths[i][1],
+            clean);
+        return;
+    }
+}
+
 /* Refuses what could not be started. */
 static int check_job(const struct submit_options *o, bool own_daemon, uid_t account)
 {
@@ -559,6 +580,7 @@ static int check_job(const struct submit_options *o, bool own_daemon, uid_t acco
         return check_command(o, own_daemon);
     term_clean(problem, clean, sizeof(clean));
     say("%s", clean);
+    say_tilde(o);
     if (o->dry_run && strstr(problem, strerror(ENOENT))) { /* it may be made until then */
         say("note: without it the job would be refused");
         return check_command(o, own_daemon);

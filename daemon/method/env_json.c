@@ -33,6 +33,12 @@ static int pack_env(json_t *object, struct pack *to, struct field_error *err)
             return field_fail(err, name,
                               "is not a name of a variable: it must not be empty or "
                               "contain \"=\"");
+        const size_t n = strlen(name) + 1 + strlen(text);
+        if (n > EXEC_STRING_MOST)
+            return field_fail(err, name,
+                              "has %zu bytes with its name, and the kernel starts no "
+                              "program with a variable of more than %zu: keep it in a file",
+                              n, EXEC_STRING_MOST);
         pack_variable(to, name, text);
     }
     return 0;

@@ -453,19 +453,17 @@ static int check_ranges(struct job_spec *s, struct field_error *err)
     return 0;
 }
 
-#define ARGUMENT_MOST ((size_t)128 * 1024 - 1) /* of one, without its NUL: execve(2) */
-
 /* Refuses words that no program can be started with, before the job waits. */
 static int check_words(const struct job_spec *s, struct field_error *err)
 {
     for (size_t i = 0; s->argv && s->argv[i]; i++) {
         const size_t n = strlen(s->argv[i]);
 
-        if (n > ARGUMENT_MOST)
+        if (n > EXEC_STRING_MOST)
             return field_fail(err, s->shell ? "shell" : "argv",
                               "has %zu bytes in one %s, and the kernel starts no program "
                               "with more than %zu: keep it in a file",
-                              n, s->shell ? "text" : "word", ARGUMENT_MOST);
+                              n, s->shell ? "text" : "word", EXEC_STRING_MOST);
     }
     return 0;
 }

@@ -60,7 +60,7 @@ void session_trim(struct session *s);
 void session_refuse_room(struct session *s);
 /* Notes that a descriptor arrived in stdin_file, with the bytes filled in last. */
 void session_got_stdin(struct session *s);
-/* Notes at the end of the connection a message that ended with a line end instead of NUL. */
+/* Notes a message that ended with a line end instead of NUL, as the connection ends. */
 void session_note_rest(const struct session *s);
 /* Answers the calls that it can. */
 enum session_state session_step(struct volt_cx *cx, struct session *s);

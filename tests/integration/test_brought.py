@@ -236,9 +236,17 @@ def test_a_shutdown_says_what_waits(private):
     assert len(private.ctl("list", "-e", "--all", "--no-legend", "--result=success").lines) == 4
 
 
-@pytest.mark.parametrize("spec, field", [({"argv": ["echo", "a" * 131072]}, "argv"), ({"shell": "a" * 140000}, "shell")])
+@pytest.mark.parametrize("spec, field", [({"argv": ["echo", "a" * 131072]}, "argv"), ({"shell": "a" * 140000}, "shell"),
+                                         ({"argv": ["true"], "env": {"BIG": "a" * 131068}}, "env.BIG")])
 def test_words_that_no_program_can_be_started_with(shared, spec, field):
     r = shared.submit("-f", "-", input=json.dumps(spec))
     assert r.code == 125 and f"line 1: {field}: has" in r.err and "keep it in a file" in r.err, r
-    longest = {"argv": ["true", "a" * 131071]} if field == "argv" else {"shell": ": " + "a" * 131069}
+    longest = {"argv": {"argv": ["true", "a" * 131071]}, "shell": {"shell": ": " + "a" * 131069},
+               "env.BIG": {"argv": ["true"], "env": {"BIG": "a" * 131067}}}[field]
     assert shared.submit("-w", "--no-env", "-f", "-", input=json.dumps(longest)).code == 0
+
+
+@pytest.mark.parametrize("option, path", [("chdir", "~/build"), ("stdin", "~/in.txt"), ("output", "~/new/out"), ("error", "~bob/err")])
+def test_a_tilde_that_no_shell_has_expanded(shared, option, path):
+    r = shared.submit("--no-env", f"--{option}={path}", "true")
+    assert r.code == 125 and r.err.splitlines()[1] == f"volt-submit: a shell expands ~ only where a word begins with it: --{option} {path}", r

@@ -537,8 +537,8 @@ def test_batches_are_split_and_pipelined(fake):
     text = '{"kind":"noop"}\n' * 12001
     r = d.submit("--no-env", "-f", "-", input=text)
     assert r.code == 0 and len(r.lines) == 12001
-    assert [len(c["parameters"]["specs"]) for c in d.fake.calls] == 2 * [5000, 5000, 2001]
-    assert [c["parameters"].get("dry_run", False) for c in d.fake.calls] == 3 * [True] + 3 * [False]
+    assert [(len(c["parameters"]["specs"]), "dry_run" in c["parameters"]) for c in d.fake.calls] == \
+        [(n, dry) for dry in (True, False) for n in (5000, 5000, 2001)]
 
 
 def test_rejected_entries_name_their_lines(fake):
@@ -554,26 +554,24 @@ def test_rejected_entries_name_their_lines(fake):
 
 
 def test_a_refused_batch_does_not_hide_the_ids_of_another(fake):
-    """Four are on their way behind the first one's answer when the first of them is refused: what
-    the others became is told, and nothing more is sent. A refusal that names an entry leaves the
-    rest to be sent. This voltd is older than dry_run: nothing is checked before."""
+    """Four are on their way when the first of them is refused: what the others became is told, and nothing more is sent.
+    A refusal that names an entry leaves the rest to be sent. This voltd is older than dry_run: nothing is checked before."""
     def answer(method, parameters):
         if "dry_run" in parameters:
-            return [{"error": "org.varlink.service.InvalidParameter", "parameters": {"parameter": "dry_run"}}]
+            return [older]
         n = sum("dry_run" not in c["parameters"] for c in d.fake.calls)
         if n == refused:
             return [refusal]
-        return [{"parameters": {"ids": [str(n)] * len(parameters["specs"]),
-                                "rejected": [], "durable": False}}]
+        return [{"parameters": {"ids": [str(n)] * len(parameters["specs"]), "rejected": [], "durable": False}}]
 
     text = '{"kind":"noop"}\n' * 5000 * 6
+    older = {"error": "org.varlink.service.InvalidParameter", "parameters": {"parameter": "dry_run"}}
     refusal = {"error": "org.voltd.jobs.StoreUnavailable", "parameters": {"reason": "full"}}
     refused, d = 2, fake(answer)
     r = d.submit("--no-env", "-f", "-", input=text)
     assert r.code == 125 and "out of order: full" in r.err, r
     assert r.lines == ["1"] * 5000 + ["3"] * 5000 + ["4"] * 5000 + ["5"] * 5000
-    refusal = {"error": "org.varlink.service.InvalidParameter",
-               "parameters": {"parameter": "specs[7]", "reason": "is too large"}}
+    refusal = {**older, "parameters": {"parameter": "specs[7]", "reason": "is too large"}}
     refused, d = 1, fake(answer)
     r = d.submit("--no-env", "-f", "-", input=text)
     assert r.code == 125 and len(r.lines) == 25000, r.err

@@ -143,7 +143,7 @@ def test_list_with_specs(private):
 def test_an_answer_with_large_specs_ends_early(private):
     """Far below what a client takes; nothing is left out, in either order."""
     private.start()
-    specs = [{"kind": "noop", "env": {"BIG": chr(97 + i % 26) * 200_000}} for i in range(70)]
+    specs = [{"kind": "noop", "env": {name: chr(97 + i % 26) * 100_000 for name in ("BIG", "BIGGER")}} for i in range(70)]
     with private.connect() as v:
         ids = [i for at in (0, 35) for i in
                v.ok(JOBS + "SubmitBatch", {"specs": specs[at:at + 35]})["ids"]]
