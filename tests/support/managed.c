@@ -39,8 +39,14 @@ struct config managed_config(void)
 
 struct core *managed_start(const struct config *config, struct volt_runtime *rt)
 {
+    return managed_start_with(config, rt, store_memory_new());
+}
+
+struct core *managed_start_with(const struct config *config, struct volt_runtime *rt,
+                                struct store *store)
+{
     const struct life_options o = {.rt = rt,
-                                   .store = store_memory_new(),
+                                   .store = store,
                                    .config = config,
                                    .runtime_dir = managed_dir,
                                    .state_dir = managed_dir,

@@ -19,6 +19,9 @@ int managed_remove(void **state);
 struct config managed_config(void);
 /* One life of it, on a runtime that goes with it. */
 struct core *managed_start(const struct config *config, struct volt_runtime *rt);
+/* The same with this store; NULL: the one of a daemon, on disk. */
+struct core *managed_start_with(const struct config *config, struct volt_runtime *rt,
+                                struct store *store);
 void managed_stop(struct core *core, struct volt_runtime *rt);
 /* All of it for set-up and tear-down: the directory, and one life on a runtime with one
  * worker (lone.h). 0; -1. */

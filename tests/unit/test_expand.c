@@ -147,7 +147,7 @@ static void start(uint64_t keep)
     config.keep_ended_jobs = keep;
     config.slots = 1;
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &rt), 0);
-    core = managed_start(&config, rt);
+    core = managed_start_with(&config, rt, NULL);
 }
 
 /* --- walks -------------------------------------------------------------------------- */

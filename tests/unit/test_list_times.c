@@ -72,7 +72,7 @@ static void start(uint64_t keep)
     config_defaults(&config);
     config.keep_ended_jobs = keep;
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 1}, &rt), 0);
-    core = managed_start(&config, rt);
+    core = managed_start_with(&config, rt, NULL);
 }
 
 static void stop(void)
