@@ -1,4 +1,4 @@
-"""volt-coming-from(7): each line of its tables does what it says, and what fingers type of the other
+"""volt-coming-from(7), and the examples that volt-submit(1) and voltctl(1) begin with: each line of its tables does what it says, and what fingers type of the other
 tool does nothing here and names the line."""
 
 import re
@@ -101,3 +101,25 @@ def test_what_fingers_type_works_or_names_the_line(home, tool):
         if r.code != 0 and not any(theirs.startswith(x) for x in OTHERS_HERE):
             assert r.code in (2, 125, 127) and r.out == "" and names(ours, words) in r.err, (theirs, ours, r)
         home.ctl("cancel", "--all")
+
+
+def examples(page):
+    text = (ROOT / "client/man" / page).read_text().replace("\\-", "-")
+    return re.search(r"^\.Ss Examples\n\.Bd -literal\n(.*?)^\.Ed$", text, re.M | re.S)[1].splitlines()
+
+
+@pytest.mark.parametrize("page", ["volt-submit.1", "voltctl.1"])
+def test_each_example_works(home, page):
+    for name in "step", "backup.sh", "summary.sh", "fetch.sh", "migrate.sh", "nightly.sh":
+        (home.dir / name).write_text("#!/bin/sh\necho done\n")
+        (home.dir / name).chmod(0o755)
+    (home.dir / "commands.txt").write_text("echo one\necho two | cat\n")
+    (home.dir / "data.txt").write_text("b\na\n")
+    assert home.submit("-w", "-n", "build", "./build").code == 0
+    assert len(examples(page)) == 12
+    for line in examples(page):
+        with home.connect() as v:
+            ready = with_ids(line, v, job_for(v, home, line.split()))
+        r = typed(home, ready)
+        assert r.returncode == 0, (line, r)
+        assert r.stdout or line.split()[1] in ("cancel", "hold", "retry", "queue", "clean", "wait"), (line, r)

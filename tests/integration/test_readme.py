@@ -15,22 +15,21 @@ def run(block, env):
 
 
 def test_all_blocks_are_known():
-    assert len(BLOCKS) == 2 and "make demo" in BLOCKS[0] and "volt-submit" in BLOCKS[1], BLOCKS
+    assert len(BLOCKS) == 3 and "make demo" in BLOCKS[1], BLOCKS
+    assert all(b.startswith("    make ") or b.startswith("    make\n") for b in BLOCKS), BLOCKS
 
 
 def test_the_targets_exist():
     """make demo and make check run elsewhere."""
     known = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for line in BLOCKS[0].splitlines():
+    for line in BLOCKS[1].splitlines():
         assert re.search(rf"^{line.split('#')[0].strip()}  ", known, re.M), line
 
 
-def test_the_first_commands():
-    """With the programs under test; of the plain build they are those that make makes."""
-    block = BLOCKS[1]
-    assert block.startswith("    make\n")
+def pasted(block):
+    """All of a block's output, with the programs under test; of the plain build they are those that make makes."""
     if BIN != ROOT / "build/bin":
-        block = block.replace("    make\n", "", 1).replace("build/bin", str(BIN))
+        block = re.sub("^    make.*\n", "", block).replace("build/bin", str(BIN))
     with daemon_for_a_test() as daemon:
         (daemon.dir / "runtime").mkdir(mode=0o700)
         env = {k: v for k, v in daemon.env.items() if k not in ("VOLT_ADDRESS", "MAKEFLAGS", "MAKELEVEL")}
@@ -40,9 +39,18 @@ def test_the_first_commands():
         assert r.returncode == 0, r
         assert not re.findall(r"not found|o such file|cannot be", r.stderr), r.stderr
         assert "command not found" not in r.stderr and "started one for this user" in r.stderr
-        out = r.stdout
-        for text in ("7\nhello\n", "Failed: 981-1000", "_1000: 1000",
-                     "polled", "COMMAND"):
-            assert text in out, (text, out[-3000:])
-        assert "980 succeeded, 20 failed" in r.stderr
         assert not os.path.exists(daemon.dir / "runtime/voltd/voltd.sock")
+    return r
+
+
+def test_the_first_six_commands():
+    r = pasted(BLOCKS[0])
+    for text in ("COMMAND", "item 8\n", "first\n     State: done, success"):
+        assert text in r.stdout, (text, r.stdout)
+
+
+def test_the_commands_of_use():
+    r = pasted(BLOCKS[2])
+    for text in ("7\nhello\n", "Failed: 981-1000", "_1000: 1000", "polled", "COMMAND"):
+        assert text in r.stdout, (text, r.stdout[-3000:])
+    assert "980 succeeded, 20 failed" in r.stderr
