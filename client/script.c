@@ -207,7 +207,7 @@ static int store(struct reading *r, int fd)
         return result < 0 ? result : -EINVAL;
     if (command_is_foreign_text(r->path, r->to->text, &advice)) {
         say("%s", advice.problem);
-        return -EINVAL;
+        return -ENOEXEC;
     }
     return strncmp(r->to->text, "#!", 2) == 0 ? 0 : say_no_interpreter(r, BY_PATH);
 }
@@ -309,7 +309,7 @@ int script_read(struct script *ret)
         r = -EINVAL;
     if (r == 0 && command_is_foreign_text(reading.path, ret->text, &advice)) {
         say("%s", advice.problem);
-        r = -EINVAL;
+        r = -ENOEXEC;
     }
     if (r == 0 && strncmp(ret->text, "#!", 2) != 0)
         r = refuse_standard(ret->text);

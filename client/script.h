@@ -30,7 +30,7 @@ struct script {
  * Looks at the file that `word`, the first of a command, names in the directory where the
  * job is to run: with a slash in it, or a file there that no folder of PATH has. 1: it is
  * such a script, and *ret is to be finished; 0: it is none; negative: the mistake is
- * said. */
+ * said; of these -ENOEXEC: no program could run this text. */
 int script_find(const char *word, const char *directory, bool by_path,
                 struct script *ret);
 /* The same of what comes through standard input, which is read to its end: any script is

@@ -809,8 +809,9 @@ int submit_parse(struct submit_options *o, int argc, char **argv)
     o->env = json_object();
     o->count = 1;
     o->reconnect_usec = RECONNECT_USEC;
-    if (!o->spec || !o->env || merge_script(o, argc, argv) < 0)
-        return SUBMIT_EXIT_FAILED;
+    int merged = o->spec && o->env ? merge_script(o, argc, argv) : -ENOMEM;
+    if (merged < 0)
+        return merged == -ENOEXEC ? SUBMIT_EXIT_NOT_EXECUTABLE : SUBMIT_EXIT_FAILED;
     if (o->merged.n > 0) {
         argc = (int)o->merged.n;
         argv = o->merged.at;

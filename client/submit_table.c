@@ -282,7 +282,7 @@ void submit_help(void)
     (void)fputs(
         "\nA script may have options in its first lines: #VOLT --timeout=2h. Options of\n"
         "the command line win. #SBATCH lines count where an option of Slurm has an equal.\n"
-        "Such a script is stored with the job, as is one that comes through standard input.\n"
+        "Such a script is stored with the job, and so is one from standard input: -.\n"
         "\nLetters that mean something else in systemd-run (s) or Slurm's sbatch (S):\n"
         "-d (s --same-dir, S --dependency), -F (S --nodefile), -n (S --ntasks),\n"
         "-p (s --property, S --partition), -q (s --quiet, S --qos), -w (S --nodelist).\n"

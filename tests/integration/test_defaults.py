@@ -104,7 +104,9 @@ def test_the_client_sends_them_once(fake):
     done = d.run("volt-submit", "-f", "-", "-E", "COMMON=everywhere", input=lines(12000))
     assert done.code == 0, done
     sent = [c["parameters"] for c in d.fake.calls if c["method"].endswith("SubmitBatch")]
-    assert sum(len(p["specs"]) for p in sent) == 12000 and len(sent) > 2
+    for checked in (True, None):
+        those = [p for p in sent if p.get("dry_run") is checked]
+        assert sum(len(p["specs"]) for p in those) == 12000 and len(those) > 2
     for p in sent:
         assert p["defaults"]["env"]["COMMON"] == "everywhere"
         assert all(list(s) == ["argv"] for s in p["specs"])
@@ -125,4 +127,4 @@ def test_a_voltd_that_does_not_know_them_is_sent_whole_specs(fake):
     assert done.code == 0 and len(done.lines) == 12000, done
     calls = [json.dumps(c) for c in d.fake.calls if c["method"].endswith("SubmitBatch")]
     assert sum('"defaults"' in c for c in calls) == 1
-    assert sum(c.count('"everywhere"') for c in calls) == 12000 + 1
+    assert sum(c.count('"everywhere"') for c in calls) == 2 * 12000 + 1  # checked first

@@ -182,7 +182,7 @@ def test_a_submission_in_the_place_of_arrays_that_have_begun(of_both):
         assert all(v.ok(JOBS + "SubmitBatch", {"specs": keyed})["ids"])
         assert turns(of_both)["divided"] - before["divided"] >= arrays * n // (FACTS + ONE_MORE_FACTS)
         *_, last = v.stream(JOBS + "Wait", {"ids": got})
-        assert last["left"] == 0 and last["failed"] == arrays * n
+        assert last["left"] == 0 and last["cancelled"] == arrays * n
         assert v.ok(JOBS + "Cancel", {"filter": {}})["count"] == arrays
 
 
@@ -204,7 +204,7 @@ def test_events_of_what_is_waited_for_by_many(daemon):
         for w in waits[:calls // 2]:
             while (got := w.recv()).get("continues"):
                 pass
-            assert got["parameters"]["left"] == 0 and got["parameters"]["failed"] == 2 * n
+            assert got["parameters"]["left"] == 0 and got["parameters"]["cancelled"] == 2 * n
         assert turns(daemon)["told_entries"] == ENTRIES
 
 
@@ -408,7 +408,7 @@ def test_a_wait_looks_for_what_has_changed_among_many(daemon):
         before = turns(daemon)
         assert v.ok(JOBS + "Cancel", {"ids": [array + "_1"]})["count"] == 1
         got = w.recv()["parameters"]
-        assert (got["left"], got["failed"]) == (19001, 1)
+        assert (got["left"], got["cancelled"]) == (19001, 1)
         assert turns(daemon)["divided"] - before["divided"] >= 19000 // 16 // ENTRIES
 
 
