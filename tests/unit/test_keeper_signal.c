@@ -152,7 +152,8 @@ static void test_more_signals_than_processes(void **state)
     }
     /* Before the next can be read, so many had to end where none is refused. */
     assert_true(waited < SIGNALS - PROCESSES + 1);
-    assert_int_equal(refused, SIGNALS - PROCESSES);
+    /* Fewer where a process ended before the next signal was read. */
+    assert_in_range(refused, 1, SIGNALS - PROCESSES);
     (void)close(fd);
 }
 
