@@ -24,11 +24,18 @@ struct holder {
     const struct lease *lease;
 };
 
+/* The event of a job that is waited for. */
+enum until {
+    UNTIL_STARTED,
+    UNTIL_ENDED,
+};
+
 /* An object on the path of the search; counts as stuck while its blockers are looked
  * at. */
 struct step {
     const struct step *before;
     struct job_key job;          /* id 0: a lease */
+    enum until until;            /* of the job */
     const struct waiter *waiter; /* NULL: the job, whatever it waits for */
     const struct resource *of;   /* the resource that this waiter may lack */
 };
@@ -43,12 +50,6 @@ struct search {
     unsigned looks, steps;     /* left */
     const struct step *at;     /* end of the path */
     char text[sizeof(((struct volt_error *)0)->text)]; /* what that waits for */
-};
-
-/* The event of a job that is waited for. */
-enum until {
-    UNTIL_STARTED,
-    UNTIL_ENDED,
 };
 
 static bool looks(struct search *s)
@@ -150,12 +151,24 @@ static bool comes_back_to_waiter(struct search *s, const struct waiter *w)
     return at;
 }
 
-static bool comes_back_to_job(struct search *s, const struct job_key *key)
+/* Returns whether the event never comes if that of the step does not: whoever never
+ * starts never ends, and an array ends as its last element. The other way round proves
+ * nothing. */
+static bool includes(const struct step *at, const struct job_key *key, enum until until)
+{
+    if (at->job.id != key->id)
+        return false;
+    return at->job.index == key->index
+               ? until == UNTIL_ENDED || at->until == UNTIL_STARTED
+               : until == UNTIL_ENDED && key->index == JOB_NO_INDEX;
+}
+
+static bool comes_back_to_job(struct search *s, const struct job_key *key,
+                              enum until until)
 {
     const struct step *at = s->at;
 
-    while (at && (at->job.id != key->id ||
-                  (key->index != JOB_NO_INDEX && key->index != at->job.index)))
+    while (at && !includes(at, key, until))
         at = at->before;
     if (at)
         name_of(&(struct holder){.job = *key}, s->text);
@@ -493,7 +506,7 @@ static bool job_is_stuck(struct search *s, const struct job_key *key, enum until
     const struct job *job = find_job(s, key->id);
     const struct holder h = {.job = *key,
                              .any = key->index == JOB_NO_INDEX && job && job->array};
-    struct step at = {.job = *key};
+    struct step at = {.job = *key, .until = until};
     int64_t offset;
 
     if (!job || !find_offset(job, key->index, &offset))
@@ -503,11 +516,13 @@ static bool job_is_stuck(struct search *s, const struct job_key *key, enum until
     const bool begins = is_to_begin(s, job, offset);
     if (state_of(job, offset) == JOB_DONE || (until == UNTIL_STARTED && !begins))
         return false;
-    if (comes_back_to_job(s, key))
+    if (comes_back_to_job(s, key, until))
         return true;
     if (!step(s, &at))
         return false;
     bool stuck = until == UNTIL_ENDED && holder_is_stuck(s, &h);
+    if (!job->array || offset != NO_OFFSET)
+        at.until = UNTIL_STARTED; /* this is all that is left to be looked at */
     if (!stuck && (offset == NO_OFFSET || begins))
         stuck = is_held_up(s, job, offset, until);
     step_back(s);

@@ -1,12 +1,13 @@
 /* Runs histories one after the other, in processes of their own, until the time is up;
  * says where one has broken a promise, and how to see that again.
  *
- * Usage: sim [--seed S] [--secs N] [--cpu-secs N] [--jobs N] [--all] [--no-shrink]
+ * Usage: sim [--seed S] [--histories N] [--secs N] [--cpu-secs N] [--jobs N] [--all]
+ *            [--no-shrink]
  *        sim --seed S --history I [--faults MASK] [--actions N] [--trace]
  *
  * The seed gives all histories; the second form runs one of them in this process.
- * --cpu-secs: until they have used so much of the processor, whatever else it does. --all
- * prints every count. */
+ * --histories: at most so many, the same ones on every machine. --cpu-secs: until they
+ * have used so much of the processor, whatever else it does. --all prints every count. */
 #include "tests/sim/sim.h"
 
 #include <errno.h>
@@ -25,10 +26,10 @@
 #define SHRINKS   60 /* tries to make a history smaller */
 
 static struct {
-    uint64_t seed, history;
+    uint64_t seed, history, histories;
     unsigned secs, cpu_secs, jobs;
     bool one, all, no_shrink;
-} options = {.secs = 20, .jobs = 2};
+} options = {.histories = UINT64_MAX, .secs = 20, .jobs = 2};
 
 /* Of each process, for the parent: the history that it is at. Behind them, of all: the
  * processor time of the histories that are over. */
@@ -66,7 +67,8 @@ _Noreturn static void run_batch(unsigned slot, uint64_t first)
 {
     uint64_t spent = 0;
 
-    for (uint64_t i = first; i < first + BATCH && !is_time_up(); i++) {
+    for (uint64_t i = first;
+         i < first + BATCH && i < options.histories && !is_time_up(); i++) {
         __atomic_store_n(&at[slot], i, __ATOMIC_RELAXED);
         run_one(i);
         const uint64_t now = real_usec(CLOCK_PROCESS_CPUTIME_ID);
@@ -172,7 +174,7 @@ static unsigned run_all(void)
             if (failed == 1)
                 report(at[i], status);
         }
-        if (failed || is_time_up())
+        if (failed || next >= options.histories || is_time_up())
             continue;
         begin(&all[i], i, next);
         next += BATCH;
@@ -194,6 +196,8 @@ static void read_options(int argc, char **argv)
             options.no_shrink = true;
         else if (strcmp(argv[i], "--seed") == 0)
             options.seed = strtoull(value, NULL, 0);
+        else if (strcmp(argv[i], "--histories") == 0)
+            options.histories = strtoull(value, NULL, 0);
         else if (strcmp(argv[i], "--secs") == 0)
             options.secs = (unsigned)strtoul(value, NULL, 0);
         else if (strcmp(argv[i], "--cpu-secs") == 0)

@@ -21,11 +21,11 @@ $(B)/tests/sim/scripts/store_sim: $(call obj,tests/sim/scripts/script.c tests/si
 $(B)/tests/sim/scripts/keeper_real: $(call obj,tests/sim/scripts/keeper_script.c tests/sim/scripts/keeper_script_real.c $(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
 $(B)/tests/sim/scripts/keeper_sim: $(call obj,tests/sim/scripts/keeper_script.c tests/sim/scripts/keeper_script_sim.c) $(call SIM_PARTS,keeper.c shims.c files.c) $(TEST_LIBS) ; $(link-test)
 
-# Short, another seed each time; SEED=N repeats one. make sim SECS=600 for long.
+# Short, another seed each time; SEED=N repeats one, as many histories on every machine. make sim SECS=600 for long.
 check-sim: $(SIM) $(SCRIPTS)
 	@$(RUN) tests/sim/scripts/compare $(abspath $(B)) $(SEED) store store_sqlite store_sim 20
 	@$(RUN) tests/sim/scripts/compare $(abspath $(B)) $(SEED) keeper keeper_real keeper_sim 20
-	@$(RUN) $< --secs 10 --seed $(SEED)
+	@$(RUN) $< --histories 1000 --secs 300 --seed $(SEED)
 sim: $(SIM)
 	@$(RUN) $< --secs $(SECS) --seed $(SEED) --all
 # Mistakes that it must find: in how many seconds of the processor, by how many of SEEDS seeds.

@@ -258,6 +258,25 @@ static void what_follows_the_start_of_one_that_waits(void **state)
                                   "which waits for job 7, which waits for this");
 }
 
+/* An earlier voltd may have begun 7: a call inside of it waits for 8, which waits for no
+ * more than the start of 7. */
+static void what_has_begun_unknown_to_us(void **state)
+{
+    (void)state;
+    (void)enter_after(7, 0, 0, 0, false);
+    (void)enter_after(8, 0, 7, JOB_AFTER_START, false);
+    (void)enter_after(9, 0, 7, JOB_AFTER_ANY, false);
+    begin_job(enter_after(6, 0, 0, 0, false));
+    waits(0, 7, WHOLE, 8, WHOLE);
+    assert_false(refused(6, WHOLE, 7, WHOLE));
+    assert_false(refused(6, WHOLE, 8, WHOLE));
+    waits(1, 7, WHOLE, 9, WHOLE);
+    assert_true(refused(6, WHOLE, 7, WHOLE));
+    assert_string_equal(err.text, "it would wait for ever: job 7, which waits for job 9, "
+                                  "which waits for job 7");
+    assert_false(refused(6, WHOLE, 8, WHOLE));
+}
+
 /* Any element of it may be the first to start. */
 static void what_follows_the_start_of_an_array(void **state)
 {
@@ -611,6 +630,7 @@ int main(void)
         T(elements_that_follow_starts),
         T(what_follows_a_start),
         T(what_follows_the_start_of_one_that_waits),
+        T(what_has_begun_unknown_to_us),
         T(what_follows_the_start_of_an_array),
         T(an_array_at_its_limit),
         T(an_array_that_is_not_at_its_limit),
