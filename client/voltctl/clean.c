@@ -75,8 +75,10 @@ static int clean(struct ctl *ctl, struct clean *c)
         return ctl_usage(ctl, "ids, a filter, --older-than, --keep or --all are needed");
     if (c->all && n > 0)
         return ctl_usage(ctl, "--all and ids are too much");
-    int code = ctl_open(ctl, ADDRESS_JOBS);
+    int code = c->filter ? ctl_open(ctl, ADDRESS_JOBS) : ctl_choose(ctl, NULL);
     int64_t count = 0;
+    ids = ctl->ids;
+    n = (int)ctl->nids;
     if (code == CTL_EXIT_OK && c->dry_run)
         return dry_run_print(ctl, &(struct dry_run){.done = "removed",
                                                     .filter = c->filter,

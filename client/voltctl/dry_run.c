@@ -67,11 +67,21 @@ static int take_all(struct ctl *ctl, struct dry_list *l, json_t *filter)
     return code;
 }
 
-/* Each id that was named is there, as it has to be for the verb itself. */
-static int check_ids(struct ctl *ctl, const json_t *ids)
+/* Asks whether the verb would take these ids: Forget by itself, told to keep all that
+ * match. */
+static int check_ids(struct ctl *ctl, const struct dry_run *d, json_t *filter)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int code = ctl_call(ctl, "org.voltd.jobs.Wait", json_pack("{s:O}", "ids", ids), &reply);
+    int code = CTL_EXIT_OK;
+    if (d->ended)
+        code = ctl_call(ctl, "org.voltd.jobs.Forget",
+                        json_pack("{s:O, s:I}", "filter", filter, "keep",
+                                  (json_int_t)INT64_MAX),
+                        &reply);
+    else if (!d->filter)
+        code = ctl_call(ctl, "org.voltd.jobs.Wait",
+                        json_pack("{s:O}", "ids", json_object_get(filter, "ids")),
+                        &reply);
     client_reply_fini(&reply);
     return code;
 }
@@ -86,8 +96,8 @@ static int take_ids(struct ctl *ctl, struct dry_list *l)
         const size_t n = id_portion(d->ids + at, d->nids - at);
         if (n > 0)
             (void)json_object_set_new(filter, "ids", ctl_strings(d->ids + at, (int)n));
-        if (n > 0 && !d->filter)
-            code = check_ids(ctl, json_object_get(filter, "ids"));
+        if (n > 0)
+            code = check_ids(ctl, d, filter);
         if (code == CTL_EXIT_OK)
             code = take_all(ctl, l, filter);
         else

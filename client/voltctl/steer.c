@@ -105,9 +105,11 @@ static int steer(struct ctl *ctl, const struct steer *s)
         return ctl_usage(ctl, "ids, a filter or --all are needed");
     if (s->all && n > 0)
         return ctl_usage(ctl, "--all and ids are too much");
-    int code = ctl_open(ctl, ADDRESS_JOBS);
+    int code = s->filter ? ctl_open(ctl, ADDRESS_JOBS) : ctl_choose(ctl, NULL);
     if (code != CTL_EXIT_OK)
         return code;
+    ids = ctl->ids;
+    n = (int)ctl->nids;
     if (s->dry_run)
         return dry_run_print(ctl, &(struct dry_run){.done = s->words->done,
                                                     .filter = s->filter,

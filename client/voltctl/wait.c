@@ -147,7 +147,7 @@ static int choose(struct ctl *ctl, struct waiting *w)
         return ctl_usage(ctl, "ids, or --all or a filter: both are too much");
     if (!by_filter && n == 0)
         return ctl_usage(ctl, "ids, a filter or --all are needed");
-    int code = ctl_open(ctl, ADDRESS_JOBS);
+    int code = ctl_choose(ctl, NULL);
     if (code == CTL_EXIT_OK && by_filter)
         code = find(ctl, w);
     w->rq.own = by_filter; /* one that ends and is forgotten meanwhile is no mistake */

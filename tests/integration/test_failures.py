@@ -319,7 +319,25 @@ def test_a_clean_that_is_tried(shared):
     r = shared.ctl("clean", "--name=swept", "--keep=1")
     assert r.err == "voltctl: 3 jobs removed\n", r
     assert [row.split()[0] for row in shared.ctl("list", "--name=swept", "--no-legend").lines] == [idents[3], held]
+    for refused in (held, "999999"):
+        r, tried = shared.ctl("clean", refused), shared.ctl("clean", "--dry-run", refused)
+        assert r.code != 0 and (tried.code, tried.err) == (r.code, r.err), (r, tried)
     shared.ctl("cancel", held)
+
+
+def test_a_range_has_gaps(shared):
+    """A lock took a number, a job was forgotten: every verb takes the others, and says how many are no jobs."""
+    first, gone, last = (shared.submit("--hold", "-n", "gappy", "true").lines[0] for _ in range(3))
+    shared.ctl("cancel", gone)
+    assert shared.ctl("clean", gone).err == "voltctl: 1 job removed\n"
+    n = int(last) - int(first) + 1
+    ids, note = f"{first}-{last}", f"voltctl: note: {n - 2} of the {n} ids are no jobs\n"
+    for words in (["cancel", "--dry-run"], ["hold"], ["cancel"], ["wait"], ["clean", "--dry-run"], ["clean"]):
+        r = shared.ctl(*words, ids)
+        assert r.err.startswith(note) and " 2 jobs " in r.err, r
+    for verb in ("cancel", "hold", "release", "pause", "resume", "wait", "clean"):
+        r = shared.ctl(verb, ids)
+        assert (r.code, r.err) == (4, f"voltctl: none of these {n} is a job\n"), r
 
 
 def test_show_and_kill_by_filter(shared):

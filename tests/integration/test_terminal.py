@@ -241,17 +241,18 @@ def test_cancel_shows_how_far_it_is(private):
 
 
 def test_many_ids_are_several_messages(private):
-    """Their progress is one, and one that is no job stops all."""
+    """Their progress is one; one that is no job stops all that were named, and is a gap in a range."""
     private.start(config="[Queue]\nSlots=1\n")
     jobs = 20_000
     private.submit("-f", "-", input='{"argv": ["sleep", "600"]}\n' * jobs)
     until(lambda: private.job("1")["state"] == "running", "the first to run")
-    r = private.ctl("cancel", f"1-{jobs + 1}")
+    r = private.ctl("cancel", *map(str, range(1, jobs + 2)))
     assert r.code == 4 and r.err == f"voltctl: no such job: {jobs + 1}\n" \
         f"voltctl: none of the {jobs + 1} has been asked to end\n", r
-    shown = on_terminal(private, "voltctl", "cancel", f"1-{jobs}")
+    shown = on_terminal(private, "voltctl", "cancel", f"1-{jobs + 1}")
     counts = [int(c) for c in re.findall(r"\r(\d+) asked to end\x1b\[K", shown)]
     assert counts == sorted(counts) and all(0 < c <= jobs for c in counts), shown  # how many, time decides
+    assert f"note: 1 of the {jobs + 1} ids are no jobs" in shown, shown
     assert shown.endswith(f"\r\x1b[Kvoltctl: {jobs} jobs asked to end\n"), shown[-200:]
     assert private.ctl("cancel", "--json", f"1-{jobs}").json == {"count": 0}
     assert private.ctl("wait", "--quiet", f"1-{jobs}").code == 125
