@@ -1,6 +1,7 @@
 /* voltctl list: jobs as a table, or as JSON. What voltd answers is printed page by page,
  * and the next page is asked for before that; only what has to be sorted or turned round
  * is held as a whole. JSON for a program is printed as it came, without being parsed. */
+#include "client/id_range.h"
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/term.h"
@@ -58,6 +59,8 @@ static const struct option_elsewhere elsewhere[] = {
     {NULL, NULL},
 };
 
+enum { RUNNING_SHOWN = 16 }; /* ids below a list */
+
 enum format { AS_TABLE = 0, AS_JSON, AS_NDJSON };
 
 struct listing {
@@ -78,6 +81,9 @@ struct listing {
     struct table *table;
     bool begun;     /* the JSON */
     uint64_t told;  /* jobs */
+    json_t *states; /* on a terminal: how many jobs of each state */
+    char *running[RUNNING_SHOWN];
+    size_t nrunning; /* may be more than RUNNING_SHOWN */
     json_t *listed; /* ids, where some were asked for; otherwise NULL */
 };
 
@@ -157,8 +163,28 @@ static struct table *new_table(const struct listing *l)
     return list_columns_table(&l->columns, l->chosen, width, l->legend);
 }
 
+/* Counts the job for the line below the list, as its beginning may have scrolled by. 0;
+ * -ENOMEM. */
+static int count_state(struct listing *l, const json_t *job)
+{
+    const char *state = job_view_string(job, "state");
+    if (!l->states)
+        l->states = json_object();
+    (void)json_object_set_new(l->states, state,
+                              json_integer(job_view_int(l->states, state) + 1));
+    if (strcmp(state, "running") != 0)
+        return 0;
+    if (l->nrunning < RUNNING_SHOWN &&
+        !(l->running[l->nrunning] = strdup(job_view_string(job, "id"))))
+        return -ENOMEM;
+    l->nrunning++;
+    return 0;
+}
+
 static int add_row(struct listing *l, const json_t *job)
 {
+    if (on_terminal(l) && count_state(l, job) < 0)
+        return -ENOMEM;
     if (!l->table)
         l->table = new_table(l);
     return l->table ? list_columns_add(&l->columns, l->table, job, l->now) : -ENOMEM;
@@ -245,6 +271,8 @@ static json_t *wishes(const struct listing *l)
     json_t *fields = json_array(), *spec_fields = json_array();
     list_columns_need(&l->columns, fields, spec_fields);
     list_columns_need(&l->by, fields, spec_fields);
+    if (on_terminal(l))
+        (void)json_array_append_new(fields, json_string("state"));
     return json_pack("{s:o, s:o}", "fields", fields, "spec_fields", spec_fields);
 }
 
@@ -368,6 +396,31 @@ static bool print_ended(struct ctl *ctl, const struct listing *l)
     return n > 0;
 }
 
+/* "100 jobs listed: 2 running (9-10), 98 queued." */
+static void print_counts(const struct listing *l)
+{
+    char ids[RUNNING_SHOWN * 24];
+    const char *state, *before = ": ";
+    json_t *n;
+    term_print("%" PRIu64 " job%s listed", l->told, l->told == 1 ? "" : "s");
+    if (l->nrunning > 0) {
+        term_print("%s%zu running", before, l->nrunning);
+        before = ", ";
+    }
+    if (l->nrunning > 0 && l->nrunning <= RUNNING_SHOWN) {
+        id_range_format(l->running, l->nrunning, ids, sizeof(ids));
+        term_print(" (%s)", ids);
+    }
+    json_object_foreach(l->states, state, n)
+    {
+        if (strcmp(state, "running") == 0)
+            continue;
+        term_print("%s%lld %s", before, (long long)json_integer_value(n), state);
+        before = ", ";
+    }
+    term_print(".");
+}
+
 static void print_closing(struct ctl *ctl, const struct listing *l)
 {
     bool ended = !l->all && print_ended(ctl, l);
@@ -376,11 +429,11 @@ static void print_closing(struct ctl *ctl, const struct listing *l)
     if (l->told == 0 && !l->all)
         (void)fputs("No job waits or runs.", stdout);
     else
-        term_print("%" PRIu64 " job%s listed.", l->told, l->told == 1 ? "" : "s");
+        print_counts(l);
     if (l->told == 0 && json_object_get(l->filter, "user") && geteuid() != 0 &&
         !ctl->choice.admin)
         (void)fputs(" Those of other users are shown to administrators: --all-users.", stdout);
-    bool narrow = term_columns(STDOUT_FILENO) < 60;
+    bool narrow = term_columns(STDOUT_FILENO) < 90;
     term_print("%s%s\n",
                l->all   ? ""
                : narrow ? "\n"
@@ -487,6 +540,9 @@ static int run(struct ctl *ctl)
     json_decref(l.also);
     json_decref(l.held);
     json_decref(l.listed);
+    json_decref(l.states);
+    for (size_t i = 0; i < l.nrunning && i < RUNNING_SHOWN; i++)
+        free(l.running[i]);
     return code;
 }
 
@@ -503,12 +559,13 @@ const struct verb verb_list = {
         "typed.\n"
         "\n"
         "On a terminal, columns that are empty or have no room are left out, and the\n"
-        "newest five jobs that have ended are shown below those that wait or run. Columns\n"
-        "named with --output are all shown: id, index, name, user, state, wait, place,\n"
-        "result, exit, done, queue, prio, attempt, pid, runtime, submitted, started,\n"
-        "ended, labels, directory, command. place is that in the line of its queue, from\n"
-        "1, index the index of an element, exit an exit status. JSON has each job with\n"
-        "what was submitted, in its member spec.\n"
+        "newest five jobs that have ended are shown below those that wait or run. The last\n"
+        "line counts the states and names the jobs that run. Columns named with --output\n"
+        "are all shown: id, index, name, user, state, wait, place, result, exit, done,\n"
+        "queue, prio, attempt, pid, runtime, submitted, started, ended, labels, directory,\n"
+        "command. place is that in the line of its queue, from 1, index the index of an\n"
+        "element, exit an exit status. JSON has each job with what was submitted, in its\n"
+        "member spec.\n"
         "\n"
         "Examples:\n"
         "  voltctl list --all -n 20\n"

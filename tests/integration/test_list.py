@@ -90,7 +90,7 @@ def test_those_that_have_ended_are_on_a_terminal_too(some):
     said, head, *ends = ended.splitlines()
     assert said == "Ended:" and [row.split()[0] for row in ends] == ["1", "2"]
     assert "RESULT" in head and "exit 3" in ends[1]
-    assert closing == "2 jobs listed. All that have ended: voltctl list --all\n"
+    assert closing == "2 jobs listed: 1 running (3), 1 queued. All that have ended: voltctl list --all\n"
     assert [row.split()[0] for row in rows(some)] == ["3", "4"]  # a pipe has what was asked for
     assert "Ended" not in on_terminal(some, "voltctl", "list", "3")
     some.ctl("cancel", "--all")
