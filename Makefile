@@ -37,7 +37,7 @@ BIN     := $(if $(filter plain,$(VARIANT)),build/bin,$(B)/bin)
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
           -Wcast-qual -Wundef -Wvla -Wformat=2 -Wimplicit-fallthrough -Werror
 # With -O1 the compiler sees less of what fits into a buffer.
-CFLAGS ?= $(if $(SAN),-O1 -g1 -Wno-format-truncation -Wno-maybe-uninitialized,-O2 -g)
+CFLAGS ?= $(if $(SAN),-O1 -g1 $(if $(findstring clang,$(CC)),,-Wno-format-truncation -Wno-maybe-uninitialized),-O2 -g)
 CSTD   := -std=c11 -D_GNU_SOURCE -DVOLT_VERSION='"$(VERSION)"'
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all) \
             $(if $(findstring thread,$(SAN)),-DVOLT_TSAN)
