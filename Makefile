@@ -158,6 +158,7 @@ WRAP_CALLS := $(WRAP) socket connect bind listen accept4 getsockopt open openat 
               posix_spawn posix_spawn_file_actions_init posix_spawn_file_actions_adddup2 posix_spawnattr_init
 $(addprefix $(B)/tests/unit/,test_link_fails test_methods_fail test_spec_fails test_store_fails): LDFLAGS += $(WRAP_CALLS:%=-Wl,--wrap=%)
 $(B)/tests/unit/test_sqlite_contents: LDFLAGS += -Wl,--wrap=contents_hash
+$(B)/tests/unit/test_sqlite_keys: LDFLAGS += -Wl,--wrap=clock_gettime
 $(B)/tests/unit/test_sqlite_memory: LDFLAGS += -Wl,--wrap=reallocarray -Wl,--wrap=calloc
 $(B)/tests/unit/test_sqlite_wal: LDFLAGS += -Wl,--wrap=fdatasync
 $(B)/tests/unit/test_adopted_memory: LDFLAGS += -Wl,--wrap=calloc

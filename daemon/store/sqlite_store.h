@@ -69,6 +69,7 @@ struct sqlite_store {
     bool told_forgetting;
     struct age age, key_age; /* of history, of keys */
     uint64_t aged;           /* when it was looked at last, by CLOCK_BOOTTIME */
+    bool aging;              /* a group interrupted the pass by age */
     unsigned last_tries;
     uint64_t *forgotten;            /* by the latest slice; FORGET_SLICE of them */
     uint64_t leaving[FORGET_SLICE]; /* may be next, in order, of this owner: nobody needed

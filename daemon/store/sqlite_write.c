@@ -460,7 +460,7 @@ static bool forget_of(struct sqlite_store *s, const struct slice *slice)
 
 /* After a group: in slices, so that it costs a commit per FORGET_SLICE ended jobs, and
  * under load only when much has come together. By age: when nothing else is to do, and
- * every FORGET_EVERY. */
+ * every FORGET_EVERY; a pass that a group interrupts goes on after that group. */
 static void forget(struct sqlite_store *s, bool idle)
 {
     struct store_retention keep = groups_retention(&s->groups);
@@ -469,7 +469,8 @@ static void forget(struct sqlite_store *s, bool idle)
     const uint64_t least = idle                      ? 1
                            : groups_busy(&s->groups) ? FORGET_BEHIND
                                                      : FORGET_SLICE;
-    const bool by_age = idle || now_usec(CLOCK_BOOTTIME) - s->aged >= FORGET_EVERY;
+    const bool by_age =
+        idle || s->aging || now_usec(CLOCK_BOOTTIME) - s->aged >= FORGET_EVERY;
     struct hash_cursor c = {0};
     struct owner *owner = s->nleaving ? s->leaver : owners_each(&s->owners, &c);
 
@@ -477,14 +478,17 @@ static void forget(struct sqlite_store *s, bool idle)
         return;
     const struct ages limit =
         by_age ? oldest_to_keep(s, &keep) : (struct ages){.jobs = 0};
+    s->aging = false;
     for (; owner; owner = owners_each(&s->owners, &c)) {
         const struct slice jobs = {&keep, owner, limit.jobs},
                            keys = {&keep, owner, limit.keys};
 
         if (((by_age ? owner->jobs : owner_beyond(owner, share)) &&
              !forget_of(s, &jobs)) ||
-            (by_age && !expire_of(s, &keys)))
+            (by_age && !expire_of(s, &keys))) {
+            s->aging = by_age && is_wanted(s);
             return;
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 Rounds of load, while keeper, shims and jobs are killed and all of them are stopped, calls
 interrupted and streams moved byte by byte; after each round all comes to rest and is looked
-at. The history that voltd keeps is bounded, so that nothing has a reason to grow once the
+at. The history and the keys that voltd keeps are bounded, so that nothing has a reason to grow once the
 first rounds have filled it. What must not be: a descriptor more than after the first
 round, a child that nobody reaped, memory that grows. The slope of the memory is taken from
 the rounds after a third of the time and four minutes, with its standard error: growth is what is beyond the
@@ -26,6 +26,7 @@ from nemesis import Nemesis
 GROWTH = 1.0    # percent an hour
 WARM_UP = 240   # seconds in which rings and caches fill
 KEPT = 4000     # jobs that voltd keeps
+KEYS_SECS = 60  # and their keys, of 100 bytes each; well beyond a client's repetitions
 ROUND = 2000    # jobs of a round, about: voltd is asked about all of them after it
 BACKLOG = 60
 CLIENTS = 3
@@ -43,7 +44,7 @@ class Spare(Nemesis):
 
 def lasting_house():
     return House(bin=CRASH_BIN, config="[Store]\nKeepEndedJobs=500\n"
-                 f"KeepHistoryJobs={KEPT}\n")
+                 f"KeepHistoryJobs={KEPT}\nKeepKeysSec={KEYS_SECS}\n")
 
 
 def descriptors(pid):

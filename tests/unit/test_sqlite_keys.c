@@ -5,8 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
+#include "base/atomic.h"
 #include "daemon/store/sqlite_store.h"
 #include "tests/support/stored.h"
 
@@ -161,6 +163,51 @@ static void old_keys_of_an_owner_expire(void **state)
         strstr(found_again(&found), "1:key:1 3:key:3 5:key:5 6:key:6 7:key:7 8:key:8 "));
 }
 
+static vat_u64 ahead_secs; /* of CLOCK_BOOTTIME */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+    int r = __real_clock_gettime(clock, ts);
+
+    if (clock == CLOCK_BOOTTIME)
+        ts->tv_sec += (time_t)vat_u64_load(&ahead_secs, VAT_RLX);
+    return r;
+}
+
+static void count_gone(void *arg, const struct store_key *key)
+{
+    (void)key;
+    (void)vat_u64_add(arg, 1, VAT_RLX);
+}
+
+/* One group follows the other: each interrupts the pass by age, which goes on behind it. */
+static void keys_expire_under_load(void **state)
+{
+    enum { OLD = 2000 };
+    static vat_u64 gone;
+    static struct store_fact old[OLD];
+    struct store *s = stored_fresh();
+    const struct store_fact none = {.type = STORE_KEY, .key = {.id = OLD + 1}};
+
+    (void)state;
+    vat_u64_store(&gone, 0, VAT_RLX);
+    store_retain(s, &(struct store_retention){.jobs = 1,
+                                              .usec = UINT64_MAX,
+                                              .key_usec = 1,
+                                              .key_gone = count_gone,
+                                              .key_gone_arg = &gone});
+    for (uint64_t i = 0; i < OLD; i++)
+        old[i] = key_of(1 + i, 100);
+    assert_int_equal(stored_keep(s, old, OLD), 0);
+    vat_u64_store(&ahead_secs, 61, VAT_RLX);
+    while (vat_u64_load(&gone, VAT_RLX) < OLD)
+        assert_int_equal(stored_keep(s, &none, 1), 0);
+    store_free(s);
+    vat_u64_store(&ahead_secs, 0, VAT_RLX);
+}
+
 /* As a voltd before rows of keys left it. */
 static void make_format_27(void)
 {
@@ -237,6 +284,7 @@ int main(void)
         T(a_key_outlives_its_job),
         T(a_range_has_it_where_it_is_asked_for),
         T(old_keys_of_an_owner_expire),
+        T(keys_expire_under_load),
         T(jobs_of_format_27_lack_their_rows_once),
     };
     return cmocka_run_group_tests(tests, stored_start, stored_stop);
