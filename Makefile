@@ -144,7 +144,9 @@ define link-test
 @mkdir -p $(@D)
 $(LINK) $(GOLD) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS) -lcmocka
 endef
-UNIT     := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/test_*.c))
+# A room of the sources is a folder of tests/unit; programs have their names alone.
+UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
+UNIT     := $(patsubst %.c,$(B)/tests/unit/%,$(notdir $(UNIT_SRC)))
 STRESS   := $(patsubst %.c,$(B)/%,$(wildcard tests/stress/*.c))
 EXAMPLES := $(patsubst %.c,$(B)/%,$(wildcard lib/examples/*.c))
 
@@ -185,7 +187,9 @@ include tests/unit/single.mk
 $(SINGLE:%=$(B)/tests/unit/%): $(B)/tests/unit/single.o
 $(SINGLE:%=$(B)/tests/unit/%): LDFLAGS += $(SINGLE_WRAP:%=-Wl,--wrap=%)
 
-$(UNIT) $(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
+$(foreach s,$(UNIT_SRC),$(eval $(B)/tests/unit/$(basename $(notdir $s)): $(B)/$(s:.c=.o)))
+$(UNIT): $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
+$(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
 $(EXAMPLES): $(B)/%: $(B)/%.o $(LIBVOLT)
 	@mkdir -p $(@D)
 	$(LINK) $< $(LIBVOLT) $(VOLT_LIBS)

@@ -27,8 +27,8 @@
  *     ending     EXITED is on its way into the store
  *     ended
  *
- * Invariants, proved by tests/unit/test_attempt_search.c with a crash of voltd, keeper,
- * shim and machine at every edge:
+ * Invariants, proved by tests/unit/job/test_attempt_search.c with a crash of voltd,
+ * keeper, shim and machine at every edge:
  *
  *   T-1  No START before its STARTING is durable.
  *   T-2  An attempt runs at most once, and not once its EXITED has been posted.

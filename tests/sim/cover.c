@@ -22,7 +22,7 @@
 #define BEGUN (UINT64_MAX & ~BIT(TAKEN))
 
 /* Rows that no history comes to, and why not. The search of all states
- * (tests/unit/test_attempt_search.c) goes through most of them. */
+ * (tests/unit/job/test_attempt_search.c) goes through most of them. */
 static const struct {
     uint64_t phases;
     uint8_t on;
