@@ -165,8 +165,8 @@ static int print_one(struct outputs *o, const struct source *s)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY;
     int r = follow_one(o, s, &error);
-    o->any |= r == 0;
-    if (r == 1 && (s->element || o->rq->own) && client_error_is(&error, "NoOutput"))
+    o->any |= r == 0 && outputs_may_lack(o, s);
+    if (r == 1 && outputs_may_lack(o, s) && client_error_is(&error, "NoOutput"))
         outputs_skipped(o, &error);
     else if (r == 1)
         outputs_refused(o, *o->c, &error);

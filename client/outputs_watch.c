@@ -174,7 +174,7 @@ static int open_one(struct watching *w, struct source *s, struct opened **ret)
     if (r < 0)
         return r;
     bool none = client_error_is(&reply, "NoOutput");
-    if (reply.error && !(none && (s->element || w->o->rq->own))) {
+    if (reply.error && !(none && outputs_may_lack(w->o, s))) {
         finish(w, s);
         outputs_refused(w->o, w->calls, &reply);
         return 0;
@@ -182,7 +182,7 @@ static int open_one(struct watching *w, struct source *s, struct opened **ret)
     if (none)
         outputs_skipped(w->o, &reply);
     else if (reply.fd >= 0) {
-        w->o->any = true;
+        w->o->any |= outputs_may_lack(w->o, s);
         r = opened_new(w, s, reply.fd, ret);
         reply.fd = -1;
     } else {

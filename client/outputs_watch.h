@@ -25,7 +25,7 @@ struct outputs {
     struct source **sorted;
     size_t n, room;
     bool prefixed, arrays, in_array, writing;
-    bool any;                 /* one had an output */
+    bool any;                 /* one that may lack an output had one */
     struct client_reply none; /* why the first element without one has none; empty */
     int code;
 };
@@ -37,6 +37,13 @@ void outputs_id(const struct source *s, char *buf, size_t size);
 struct printer outputs_printer(const struct outputs *o, const char *prefix);
 /* Takes an error reply: says it, and keeps its code. c: see outputs_request. */
 void outputs_refused(struct outputs *o, struct client *c, struct client_reply *error);
+
+/* Whether no output of it is no error by itself: of all that may lack one the first is
+ * named, if none of them has an output. */
+static inline bool outputs_may_lack(const struct outputs *o, const struct source *s)
+{
+    return s->element || o->rq->own;
+}
 
 /* Takes the error of an element that has no output, which is said if none has any. */
 void outputs_skipped(struct outputs *o, struct client_reply *error);

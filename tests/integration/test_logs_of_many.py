@@ -51,6 +51,10 @@ def test_an_array_of_which_nothing_is_kept_says_so(shared):
     r = shared.ctl("logs", array)
     assert r.code == 1 and r.err == f"voltctl: job {array}_1 prints to a file that voltd does not keep: " \
         f"tail -f {shared.dir}/here.1\n", r
+    other = shared.submit("-w", "echo", "kept").lines[0]
+    for words in [], ["-f"]:
+        both = shared.ctl("logs", *words, array, other)
+        assert (both.code, both.out, both.err) == (1, f"{other}: kept\n", r.err), both
 
 
 def test_lines_of_running_jobs_never_mix(shared):
