@@ -88,6 +88,10 @@ static int check(struct batch *b, const struct batch_entry *e, struct volt_error
     int r = 0;
     if (e->len == 0)
         r = complain(err, e->line, "a job is missing beside a comma");
+    else if (!value && e->len > 1 && strncmp(text + e->offset, "#!", 2) == 0)
+        r = complain(err, e->line,
+                     "no JSON, but a script: volt-submit ./FILE runs it, without -f; "
+                     "-F follows its output");
     else if (!value && isalpha((unsigned char)text[e->offset]))
         r = complain(
             err, e->line,

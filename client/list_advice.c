@@ -2,6 +2,7 @@
 #include "client/list_advice.h"
 #include "client/check_command.h"
 #include "client/say.h"
+#include "client/term.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -23,7 +24,37 @@ int list_advice_no_command(const struct submit_options *o)
         say("a script, with a first line like #!/bin/sh: volt-submit -; "
             "what a shell is to read: volt-submit --stdin=- -- sh; commands, one a line: "
             "volt-submit --each-line - -- sh -c {}");
+    list_advice_letter(o);
     return -EINVAL;
+}
+
+void list_advice_letter(const struct submit_options *o)
+{
+    static const char *const letters[][2] = {
+        {"-d", "is the directory of -d here; behind the job before: volt-submit --after "
+               "@last -- COMMAND"},
+        {"-n", "is the name of -n here; without output: volt-submit --output=null -- "
+               "COMMAND"},
+    };
+    for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++)
+        for (int at = 1; at + 1 < o->operands; at++)
+            if (strcmp(o->argv[at], letters[i][0]) == 0 &&
+                !strchr(o->argv[at + 1], '/')) {
+                char clean[128];
+                term_clean(o->argv[at + 1], clean, sizeof(clean));
+                say("%s %s", clean, letters[i][1]);
+                return;
+            }
+}
+
+bool list_advice_number(const char *command)
+{
+    if (command[strspn(command, "0123456789")])
+        return false;
+    say("is it the id of a job? several stand behind one option, as --after 17,18; "
+        "`voltctl status %s` shows it",
+        command);
+    return true;
 }
 
 void list_advice_bytes(int argument)

@@ -7,6 +7,10 @@
 
 /* Says that there is no command, and how one comes from a file or a pipe. -EINVAL. */
 int list_advice_no_command(const struct submit_options *o);
+/* Says what the value of a letter is here that ends the options of another tool. */
+void list_advice_letter(const struct submit_options *o);
+/* Says of a command that is a number how ids are written. False: it is none. */
+bool list_advice_number(const char *command);
 /* Says that an argument cannot be a text of a job, and how its bytes reach one. */
 void list_advice_bytes(int argument);
 /* Says why one message has no room for the job, if its command line is to blame. */

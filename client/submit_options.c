@@ -455,8 +455,7 @@ static int take_command(struct submit_options *o, int argc, char **argv)
         say("%s: a command besides %s", argv[0], file ? "--file" : "--shell");
         return -EINVAL;
     }
-    if (o->script &&
-        json_object_set_new(o->spec, "script", json_string(o->script)) < 0)
+    if (o->script && json_object_set_new(o->spec, "script", json_string(o->script)) < 0)
         return -ENOMEM;
     json_t *list = json_array();
     (void)json_object_set_new(o->spec, "argv", list);
@@ -538,6 +537,8 @@ static int check_command(const struct submit_options *o, bool own_daemon)
     say("%s", problem);
     if (*advice.instead)
         submit_say_instead(o, "", advice.instead);
+    else if (list_advice_number(command))
+        ;
     else if (!path && !strchr(command, '/'))
         say("the job has the PATH of its account, %s: -E PATH passes on this one; "
             "--no-check submits it all the same",
@@ -581,6 +582,7 @@ static int check_job(const struct submit_options *o, bool own_daemon, uid_t acco
     term_clean(problem, clean, sizeof(clean));
     say("%s", clean);
     say_tilde(o);
+    list_advice_letter(o);
     if (o->dry_run && strstr(problem, strerror(ENOENT))) { /* it may be made until then */
         say("note: without it the job would be refused");
         return check_command(o, own_daemon);
@@ -849,12 +851,12 @@ int submit_parse(struct submit_options *o, int argc, char **argv)
     }
     if (o->import)
         return import_run(o->import);
+    o->argv = argv;
+    o->operands = optind;
     if (take_command(o, argc - optind, argv + optind) < 0 || check(o) < 0 ||
         submit_conditions_check(o->spec) < 0 ||
         (o->singleton && submit_conditions_own_lock(o->spec) < 0) || capture(o) < 0)
         return SUBMIT_EXIT_FAILED;
-    o->argv = argv;
-    o->operands = optind;
     return SUBMIT_GO;
 }
 

@@ -60,26 +60,22 @@ static void help(void)
 static const struct {
     const char *words, *ours;
 } foreign[] = {
-    {" stop terminate delete del abort qdel atrm bkill condor_rm ",
-     "voltctl cancel ID"},
+    {" terminate delete del abort qdel atrm bkill condor_rm ", "voltctl cancel ID"},
     {" qhold ", "voltctl hold ID"},
     {" qrls unhold ", "voltctl release ID"},
     {" suspend freeze bstop qsusp ", "voltctl pause ID"},
     {" continue cont thaw unpause unsuspend bresume ", "voltctl resume ID"},
     {" fg ", "voltctl logs -f ID"},
     {" bg ", "voltctl resume ID"},
-    {" is-active is-failed qinfo ", "voltctl status ID"},
     {" reset-failed ", "voltctl clean --result=failed"},
     {" killall kill-all cancel-all ", "voltctl cancel --all"},
     {" rm remove purge forget ", "voltctl clean ID"},
     {" clear prune ", "voltctl clean --all"},
     {" reset ", "voltctl cancel --all`, then `voltctl clean --all"},
-    {" ps ls jobs qstat top atq bjobs condor_q list-units list-jobs fq ",
-     "voltctl list"},
-    {" info inspect describe ", "voltctl status ID"},
+    {" ps ls jobs qstat top atq bjobs condor_q list-units list-jobs fq ", "voltctl list"},
+    {" info inspect describe qinfo ", "voltctl status ID"},
     {" get dump export ", "voltctl show ID"},
-    {" log output tail cat less journal journalctl speek peek bpeek head stdout ",
-     "voltctl logs ID"},
+    {" log output tail cat less speek peek bpeek head stdout ", "voltctl logs ID"},
     {" reason explain ", "voltctl why ID"},
     {" follow attach nqtail ", "voltctl logs -f ID"},
     {" watch monitor subscribe ", "voltctl events -f"},
@@ -108,6 +104,18 @@ static const struct {
     {" restart rerun requeue redo again ",
      "use `voltctl retry ID`: it submits a job that has ended once more, as a new one; "
      "`systemctl restart voltd` restarts voltd itself"},
+    {" stop ",
+     "use `voltctl cancel ID`; `voltctl shutdown` or `systemctl stop voltd` ends voltd "
+     "itself"},
+    {" is-active is-failed ping health ",
+     "use `voltctl version`: exit code 3 says that no voltd answers; `voltctl status ID` "
+     "shows a job"},
+    {" journal journalctl ",
+     "use `voltctl logs ID` for a job; what voltd says is in `journalctl -u voltd`, or in "
+     "voltd.log beside the socket of one that volt-submit has started"},
+    {" limits set conf settings ",
+     "`voltctl config` prints all settings, which are those of voltd.conf(5); `voltctl "
+     "queue set NAME SETTING=VALUE` changes a queue"},
     {" scancel ", "use `voltctl cancel ID`; `voltctl kill -s SIGNAL ID` sends a signal"},
     {" squeue ",
      "use `voltctl list`; `voltctl why ID` says what a job waits for, and when it may start"},
@@ -117,7 +125,8 @@ static const struct {
      "first ID` for top; `voltctl retry ID` for requeue; `voltctl queue` for partitions"},
     {" start enqueue ",
      "use `voltctl release ID` for a job that is held, `voltctl resume ID` for one that is "
-     "paused, `voltctl queue resume QUEUE` for a queue; `volt-submit COMMAND` submits one"},
+     "paused, `voltctl queue resume QUEUE` for a queue; `volt-submit COMMAND` submits one, "
+     "and starts voltd for its user; `systemctl start voltd` starts that of the system"},
     {" stash ", "use `voltctl hold ID`: it keeps a job that waits from starting"},
     {" parallel slots limit ",
      "`voltctl queue set default slots=N` says how many jobs run at a time"},
@@ -157,6 +166,7 @@ static const struct option_elsewhere verbs_elsewhere[] = {
     {" -p ", "`voltctl list -o pid ID`"},
     {" -w ", "`voltctl wait ID`"},
     {" -S ", "`voltctl queue set default slots=N`"},
+    {" -V ", "--version"},
     {NULL, NULL},
 };
 

@@ -4,8 +4,16 @@
 
 static int run(struct ctl *ctl)
 {
-    return steer_run(ctl, &(struct steer_words){"org.voltd.jobs.Cancel", "asked to end"});
+    return steer_run(ctl, &(struct steer_words){.method = "org.voltd.jobs.Cancel",
+                                                .done = "asked to end",
+                                                .none = "what is named has ended"});
 }
+
+static const struct option_elsewhere elsewhere[] = {
+    CTL_ELSEWHERE,
+    {" -s --signal -9 -f --force ", "`voltctl kill -s SIGNAL ID`"},
+    {NULL, NULL},
+};
 
 const struct verb verb_cancel = {
     .name = "cancel",
@@ -17,5 +25,6 @@ const struct verb verb_cancel = {
         "everything given must match.\n"
         "\nExamples:\n  voltctl cancel 12 13_4\n  voltctl cancel --state=queued --dry-run\n",
     .options = steer_dry_options,
+    .elsewhere = elsewhere,
     .run = run,
 };

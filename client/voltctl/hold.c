@@ -4,12 +4,14 @@
 
 static int run_hold(struct ctl *ctl)
 {
-    return steer_run(ctl, &(struct steer_words){"org.voltd.jobs.Hold", "held"});
+    return steer_run(
+        ctl, &(struct steer_words){.method = "org.voltd.jobs.Hold", .done = "held"});
 }
 
 static int run_release(struct ctl *ctl)
 {
-    return steer_run(ctl, &(struct steer_words){"org.voltd.jobs.Release", "released"});
+    return steer_run(ctl, &(struct steer_words){.method = "org.voltd.jobs.Release",
+                                                .done = "released"});
 }
 
 const struct verb verb_hold = {

@@ -33,6 +33,7 @@ static const struct option_entry options[] = {
 static const struct option_elsewhere elsewhere[] = {
     CTL_ELSEWHERE,
     {" --tail -t ", "--lines=N (-n)"},
+    {" --all -a ", "a filter, such as --since=today"},
     {" -F ", "--follow (-f)"},
     {" -e -r --reverse -x --no-pager ",
      "nothing: there is no pager; -n N is the end of it"},

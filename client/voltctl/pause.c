@@ -4,12 +4,14 @@
 
 static int run_pause(struct ctl *ctl)
 {
-    return steer_run(ctl, &(struct steer_words){"org.voltd.jobs.Pause", "paused"});
+    return steer_run(
+        ctl, &(struct steer_words){.method = "org.voltd.jobs.Pause", .done = "paused"});
 }
 
 static int run_resume(struct ctl *ctl)
 {
-    return steer_run(ctl, &(struct steer_words){"org.voltd.jobs.Resume", "resumed"});
+    return steer_run(
+        ctl, &(struct steer_words){.method = "org.voltd.jobs.Resume", .done = "resumed"});
 }
 
 static const struct option_elsewhere elsewhere[] = {

@@ -94,8 +94,7 @@ static void names_text(const json_t *names, char *buf, size_t size)
     }
 }
 
-static const char *names_of(const json_t *set, const char *name,
-                            char buf[NAMES_BYTES])
+static const char *names_of(const json_t *set, const char *name, char buf[NAMES_BYTES])
 {
     names_text(json_object_get(set, name), buf, NAMES_BYTES);
     return *buf ? buf : "-";
@@ -201,8 +200,16 @@ static const struct setting *find_setting(const struct ctl *ctl, const char *wor
         words[i] = settings[i].word;
     }
     const char *near = suggest(word, words);
-    (void)ctl_usage(ctl, "%s: there is no such setting%s%s%s", word,
-                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    if (near) {
+        (void)ctl_usage(ctl, "%s: there is no such setting; did you mean %s?", word,
+                        near);
+        return NULL;
+    }
+    char all[160] = "";
+    for (size_t i = 0, n = 0; i < SETTINGS && n < sizeof(all); i++)
+        n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s", i ? ", " : "",
+                              settings[i].word);
+    (void)ctl_usage(ctl, "%s: there is no such setting; there are %s", word, all);
     return NULL;
 }
 
@@ -293,7 +300,7 @@ static int run(struct ctl *ctl)
     if (n == 0 || i == CHANGES)
         return ctl_usage(ctl,
                          "%s%sexpected is set, pause, resume, drain, reset, create or "
-                         "delete",
+                         "delete; `voltctl queues` lists them",
                          n > 0 ? words[0] : "", n > 0 ? ": " : "");
     const bool sets = i == 0, creates = strcmp(words[0], "create") == 0;
     if (sets ? n < 3 : creates ? n < 2 : n != 2)

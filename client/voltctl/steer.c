@@ -121,10 +121,12 @@ static int steer(struct ctl *ctl, const struct steer *s)
     code = steer_ids(ctl, s, ids, (size_t)n, &count);
     if (code == CTL_EXIT_NO_SUCH_JOB && n > 1 && count == 0)
         say("none of the %d has been %s", n, s->words->done);
+    const char *why = count == 0 && !s->filter && !s->all ? s->words->none : NULL;
     if (code == CTL_EXIT_OK && s->json)
         ctl_print_count(count);
     else if ((code == CTL_EXIT_OK || count > 0) && !s->quiet)
-        say("%" PRId64 " job%s %s", count, count == 1 ? "" : "s", s->words->done);
+        say("%" PRId64 " job%s %s%s%s", count, count == 1 ? "" : "s", s->words->done,
+            why ? ": " : "", why ? why : "");
     return code;
 }
 

@@ -8,6 +8,7 @@
 struct steer_words {
     const char *method;
     const char *done; /* "12 jobs ..." */
+    const char *none; /* why 0 of the ids that are named; NULL: each is an error then */
 };
 
 extern const struct option_entry steer_options[];

@@ -137,6 +137,8 @@ def test_jobs_of_a_user(private):
     (["list", "-l"], "unknown option -l; use --output=wide, or json"),
     (["list", "--format=%i"], "unknown option --format; use --output=COL,COL: the columns to show"),
     (["logs", "--tail=3", "1"], "unknown option --tail; use --lines=N (-n)"),
+    (["logs", "--all"], "unknown option --all; use a filter, such as --since=today"),
+    (["cancel", "-s", "KILL", "1"], "unknown option -s; use `voltctl kill -s SIGNAL ID`"),
     (["-u", "root"], "unknown option -u; use `voltctl list --owner=USER`; for a job that is urgent, `voltctl first ID`"),
     (["--failed"], "unknown option --failed; use `voltctl list --failed`"),
 ])
@@ -284,6 +286,8 @@ def test_a_label_that_is_given_twice(shared):
     (["--cwd=/"], "--cwd; use --chdir=DIR"), (["--print-task-id"], "--print-task-id; leave it out: it is the default"),
     (["-C", "/"], "-C; use --chdir=DIR; where all jobs that have ended are to be forgotten: `voltctl clean --all`"),
     (["-k", "1"], "-k; use `voltctl kill ID`"),
+    (["-H"], "-H; use --hold"), (["--kill-on-invalid-dep=yes"], "--kill-on-invalid-dep; leave it out: it is the default"),
+    (["--resume-failed"], "--resume-failed; use `voltctl retry --all --failed`"),
 ])
 def test_options_of_others_when_submitting(shared, words, answer):
     r = shared.submit(*words, "true")
@@ -305,6 +309,38 @@ def test_options_of_others_when_submitting(shared, words, answer):
 def test_options_that_mean_two_things(shared, words, answer):
     r = shared.submit(*words, "true")
     assert r.code == 125 and r.err == f"volt-submit: unknown option {answer}\n", r
+
+
+@pytest.mark.parametrize("words, code, said", [
+    (["-d", "ls"], 125, ["a command is needed; try --help",
+                         "ls is the directory of -d here; behind the job before: volt-submit --after @last -- COMMAND"]),
+    (["-n", "ls"], 125, ["a command is needed; try --help",
+                         "ls is the name of -n here; without output: volt-submit --output=null -- COMMAND"]),
+    (["--after", "17", "19", "--", "ls"], 127, [
+        "19: not found in PATH", "is it the id of a job? several stand behind one option, as --after 17,18; "
+                                 "`voltctl status 19` shows it"]),
+])
+def test_letters_and_ids_of_others(shared, words, code, said):
+    r = shared.submit(*words)
+    assert r.code == code and r.out == "" and r.err.splitlines() == [f"volt-submit: {line}" for line in said], r
+
+
+def test_a_letter_of_others_takes_the_command_as_a_directory(shared):
+    r = shared.submit("-d", "sleep", "1")
+    assert r.code == 125 and "sleep is the directory of -d here" in r.err, r
+    assert "is the directory" not in shared.submit("--dry-run", "-d", "/", "true").err
+
+
+def test_a_script_is_no_file_of_jobs(shared):
+    (shared.dir / "no jobs").write_text("#!/bin/sh\nls\n")
+    r = shared.submit("-f", "no jobs")
+    assert r.code == 125 and "line 1: no JSON, but a script: volt-submit ./FILE runs it" in r.err, r
+
+
+def test_zero_jobs_asked_to_end(shared):
+    job = shared.submit("-w", "true").out.strip()
+    assert shared.ctl("cancel", job).err == "voltctl: 0 jobs asked to end: what is named has ended\n"
+    assert shared.ctl("cancel", f"--name=no job {job}").err == "voltctl: 0 jobs asked to end\n"
 
 
 @pytest.mark.parametrize("given", ["\n".join, ", ".join, " ".join, lambda ids: "\n".join(ids) + "\n", ",\n".join])
@@ -479,7 +515,10 @@ def test_a_directory_that_cannot_be_entered(private):
 @pytest.mark.parametrize("verb, answer", [
     ("cancel-all", "use `voltctl cancel --all`"), ("stash", "use `voltctl hold ID`: it keeps a job that waits from starting"),
     ("enqueue", "use `voltctl release ID` for a job that is held, `voltctl resume ID` for one that is paused, "
-                "`voltctl queue resume QUEUE` for a queue; `volt-submit COMMAND` submits one"),
+                "`voltctl queue resume QUEUE` for a queue; `volt-submit COMMAND` submits one, and starts voltd for its user; "
+                "`systemctl start voltd` starts that of the system"),
+    ("stop", "use `voltctl cancel ID`; `voltctl shutdown` or `systemctl stop voltd` ends voltd itself"),
+    ("ping", "use `voltctl version`: exit code 3 says that no voltd answers; `voltctl status ID` shows a job"),
     ("scontrol", "use `voltctl status ID` for show job; `voltctl hold ID`, `voltctl release ID`; `voltctl pause ID` for suspend, `voltctl resume ID`; `voltctl edit ID` for update, `voltctl first ID` for top; `voltctl retry ID` for requeue; `voltctl queue` for partitions"), ("pools", "use `voltctl locks`"),
     ("drain", "use `voltctl queue drain default`: it takes no more jobs; `voltctl queue resume default` "
               "is the end of that"),
