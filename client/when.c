@@ -59,6 +59,8 @@ static int parse_relative(char *text, uint64_t now, int64_t *ret)
         *ret = (int64_t)now;
         return 0;
     }
+    if (strncasecmp(text, "now", 3) == 0) /* now+1h, as for sbatch and at */
+        text += 3 + strspn(text + 3, " ");
     if (*text == '+' || *text == '-')
         return shift(text + 1, *text == '+' ? 1 : -1, now, ret);
     if (cut_end(text, "ago"))

@@ -343,6 +343,12 @@ def test_zero_jobs_asked_to_end(shared):
     assert shared.ctl("cancel", f"--name=no job {job}").err == "voltctl: 0 jobs asked to end\n"
 
 
+@pytest.mark.parametrize("text", ["now+2h", "now + 2 hours", "+2h"])
+def test_times_from_now(shared, text):
+    at = shared.submit("--dry-run", f"--at={text}", "true").json["at_usec"]
+    assert time.time() + 7000 < at / 1000000 <= time.time() + 7200
+
+
 @pytest.mark.parametrize("given", ["\n".join, ", ".join, " ".join, lambda ids: "\n".join(ids) + "\n", ",\n".join])
 def test_ids_as_they_were_printed(private, given):
     """By --each-line, one a line, are ids to wait for."""
