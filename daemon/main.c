@@ -63,7 +63,7 @@ static const char help[] =
     "  --state-dir DIR     job ids, records, output\n"
     "  --workers N         threads of the scheduler (default: Workers=, or one per two CPUs)\n"
     "  --check-config      read the configuration, print every mistake in it, and exit;\n"
-    "                      exit status 0: there is none, 1\n"
+    "                      exit status 0: there is none, 1: there is one\n"
     "  --check-store       verify the store of a voltd that does not run, and say what is\n"
     "                      damaged; exit status 0: sound, 1: damaged or not readable\n"
     "  --accept-store      take the store that is there, or an empty one, though voltd\n"
@@ -71,6 +71,8 @@ static const char help[] =
     "                      be missing, jobs may run twice. Then exit\n"
     "  --help, --version\n"
     "\n"
+    "It runs in the foreground; systemctl start voltd, or volt-submit for its user, puts\n"
+    "it in the background.\n"
     "SIGTERM stops; running jobs go on without voltd. SIGHUP reads the configuration again.\n"
     "voltctl(1) looks in, volt-submit(1) submits.\n";
 
