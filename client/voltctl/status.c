@@ -380,8 +380,7 @@ const struct verb verb_status = {
     .operands = "[ID...]",
     .summary = "Show jobs in full, with the end of their output",
     .text =
-        "Those that are named; of these those that match, or all that match. Of a range\n"
-        "of ids (12-40) those that are jobs.\n\n"
+        "Those that are named; of these those that match, or all that match.\n\n"
         "Of an array: how many elements ended how, and the indexes of those that failed\n"
         "as ranges; with --json as results and failed_indexes. Of a job that has been\n"
         "tried more than once, or will be: how each attempt ended; with --json as\n"
