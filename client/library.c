@@ -70,8 +70,11 @@ int volt_client_open(const char *address, struct volt_client **ret,
     int r = client_open(&choice, ADDRESS_JOBS, &c->c, &tried);
     if (r < 0) {
         free(c);
-        for (char *p = tried.text; (p = strchr(p, '\n'));)
+        for (char *p = tried.text; (p = strchr(p, '\n'));) {
             *p = p[1] ? ';' : '\0';
+            if (p[1] == ' ') /* each line begins with two */
+                memmove(p + 1, p + 2, strlen(p + 2) + 1);
+        }
         return fail(err, r, "no voltd answers; tried%.220s", tried.text + 1);
     }
     *ret = c;
