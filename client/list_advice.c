@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,8 +29,17 @@ int list_advice_no_command(const struct submit_options *o)
     return -EINVAL;
 }
 
+/* Whether a shell would run it. */
+static bool is_program(char *word)
+{
+    struct command_advice unused;
+    return command_check((char *const[]){word, NULL}, ".", getenv("PATH"), &unused) ==
+           COMMAND_FOUND;
+}
+
 void list_advice_letter(const struct submit_options *o)
 {
+    const bool alone = !json_object_get(o->spec, "argv");
     static const char *const letters[][2] = {
         {"-d", "is the directory of -d here; behind the job before: volt-submit --after "
                "@last -- COMMAND"},
@@ -39,7 +49,7 @@ void list_advice_letter(const struct submit_options *o)
     for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++)
         for (int at = 1; at + 1 < o->operands; at++)
             if (strcmp(o->argv[at], letters[i][0]) == 0 &&
-                !strchr(o->argv[at + 1], '/')) {
+                (alone || is_program(o->argv[at + 1]))) {
                 char clean[128];
                 term_clean(o->argv[at + 1], clean, sizeof(clean));
                 say("%s %s", clean, letters[i][1]);

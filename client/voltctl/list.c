@@ -48,7 +48,7 @@ static const struct option_elsewhere elsewhere[] = {
     {" --format -O ", "--output=COL,COL: the columns to show"},
     {" -j --jobs ", "the ids alone: voltctl list ID..."},
     {" -w -q --partition ", "--queue=QUEUE"},
-    {" --noheader --no-headers ", "--no-legend"},
+    {" --noheader --no-header --no-headers --no-heading ", "--no-legend"},
     {" -S --starttime --after ", "--since=TIME"},
     {" -E --endtime --before ", "--until=TIME"},
     {" -f --follow --watch -i --iterate ",

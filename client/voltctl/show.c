@@ -167,6 +167,12 @@ static int run(struct ctl *ctl)
     return code;
 }
 
+static const struct option_elsewhere elsewhere[] = {
+    CTL_ELSEWHERE,
+    {" -o --output --fields ", "--property=NAME (-p)"},
+    {NULL, NULL},
+};
+
 const struct verb verb_show = {
     .name = "show",
     .operands = "[ID...]",
@@ -178,5 +184,6 @@ const struct verb verb_show = {
         "submitted is in its member spec. Of a script that is stored with its job the\n"
         "lines have the size, spec.script_bytes.\n",
     .options = options,
+    .elsewhere = elsewhere,
     .run = run,
 };

@@ -186,6 +186,12 @@ static int run(struct ctl *ctl)
     return code;
 }
 
+static const struct option_elsewhere elsewhere[] = {
+    CTL_ELSEWHERE,
+    {" --timeout -t ", "`timeout 10 voltctl wait ID`"},
+    {NULL, NULL},
+};
+
 const struct verb verb_wait = {
     .name = "wait",
     .operands = "[ID...]",
@@ -209,5 +215,6 @@ const struct verb verb_wait = {
         "  voltctl wait --name=nightly --since=today\n"
         "  first=$(voltctl wait --any 12-40)\n",
     .options = options,
+    .elsewhere = elsewhere,
     .run = run,
 };

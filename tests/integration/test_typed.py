@@ -137,6 +137,9 @@ def test_jobs_of_a_user(private):
     (["list", "-l"], "unknown option -l; use --output=wide, or json"),
     (["list", "--format=%i"], "unknown option --format; use --output=COL,COL: the columns to show"),
     (["logs", "--tail=3", "1"], "unknown option --tail; use --lines=N (-n)"),
+    (["list", "--no-header"], "unknown option --no-header; use --no-legend"),
+    (["wait", "--timeout", "1"], "unknown option --timeout; use `timeout 10 voltctl wait ID`"),
+    (["show", "-o", "state"], "unknown option -o; use --property=NAME (-p)"),
     (["logs", "--all"], "unknown option --all; use a filter, such as --since=today"),
     (["cancel", "-s", "KILL", "1"], "unknown option -s; use `voltctl kill -s SIGNAL ID`"),
     (["-u", "root"], "unknown option -u; use `voltctl list --owner=USER`; for a job that is urgent, `voltctl first ID`"),
@@ -328,7 +331,7 @@ def test_letters_and_ids_of_others(shared, words, code, said):
 def test_a_letter_of_others_takes_the_command_as_a_directory(shared):
     r = shared.submit("-d", "sleep", "1")
     assert r.code == 125 and "sleep is the directory of -d here" in r.err, r
-    assert "is the directory" not in shared.submit("--dry-run", "-d", "/", "true").err
+    assert "is the directory" not in shared.submit("-d", "no program", "true").err
 
 
 def test_a_script_is_no_file_of_jobs(shared):
