@@ -438,11 +438,14 @@ def shared():
 
 @pytest.fixture(autouse=True)
 def slots_for_the_next(request):
-    """Jobs that a test leaves in a shared daemon, as one that has failed does, go with it."""
+    """Jobs that a test leaves in a shared daemon, as one that has failed does, go with it and have ended:
+    a dry run of the next test says what it would wait for."""
     yield
     if "shared" in request.fixturenames:
+        live = {"filter": {"states": ["queued", "starting", "running", "paused", "stopping"]}}
         with request.getfixturevalue("shared").connect() as v:
-            v.ok("org.voltd.jobs.Cancel", {"filter": {"states": ["queued", "starting", "running"]}})
+            v.ok("org.voltd.jobs.Cancel", live)
+            until(lambda: v.ok("org.voltd.jobs.List", live)["jobs"] == [], "the jobs of this test to end")
 
 
 class Fake:
