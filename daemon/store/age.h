@@ -1,12 +1,16 @@
-/* The time by which history ages, under a clock that may be wrong.
+/* Ages history by a clock that may be wrong.
  *
- * A clock that goes ahead by years makes all history old at once, and what was deleted
- * then does not come back with the right time. So nothing ages in the first hour, in
- * which a clock that was wrong at boot is set, and for a day after it has gone ahead by
- * more than half of what is kept, unless it goes back before. Where less is kept than
- * that, it is waited for as long as is kept. Smaller steps make a part of it old early.
+ * A wall clock that jumps ahead by years makes all history old at once. Jobs purged then
+ * do not come back when the clock is set right. So nothing ages:
  *
- * Pure: times are arguments. Elapsed is by a clock that nobody sets, CLOCK_BOOTTIME. */
+ *   for AGE_AFTER_START after the start   a clock that was wrong at boot is set by then
+ *   for AGE_AFTER_JUMP after a jump       the clock went ahead by more than half of the
+ *                                         retention time, and has not gone back
+ *
+ * If the retention time is shorter than such a pause, the pause is as long as the
+ * retention time. A smaller jump makes some history old too early.
+ *
+ * Pure: times are arguments. `elapsed` is CLOCK_BOOTTIME, which nobody sets. */
 #ifndef VOLTD_STORE_AGE_H
 #define VOLTD_STORE_AGE_H
 
@@ -17,14 +21,15 @@
 #define AGE_AFTER_JUMP  (24 * AGE_AFTER_START)
 
 struct age {
-    uint64_t wall, elapsed;   /* at the latest look; wall 0: there was none */
-    uint64_t since, patience; /* nothing ages for so long after that */
+    uint64_t wall, elapsed;   /* at the latest call; wall 0: no call yet */
+    uint64_t since, patience; /* nothing ages for `patience` after `since` */
 };
 
 void age_start(struct age *a, uint64_t elapsed_usec);
 
-/* What ended before the time that is returned has been kept for long enough; 0: nothing.
- * *ret_jumped: the clock has gone too far ahead since the last look. */
+/* Returns the time before which a job must have ended to be old enough to leave; 0: no
+ * job is. All times in us. *ret_jumped: the wall clock jumped ahead since the last
+ * call. */
 uint64_t age_limit(struct age *a, uint64_t wall_usec, uint64_t elapsed_usec,
                    uint64_t keep_usec, bool *ret_jumped);
 

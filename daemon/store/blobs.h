@@ -1,5 +1,5 @@
-/* Store, blobs: output that is small enough is stored beside the end of its job (a fact
- * STORE_OUTPUT) and read here when somebody asks for it. */
+/* Store, blobs: small output, stored with the end of its job (a fact STORE_OUTPUT) and
+ * read here on request. */
 #ifndef VOLTD_STORE_BLOBS_H
 #define VOLTD_STORE_BLOBS_H
 
@@ -10,7 +10,7 @@
 
 #define STORE_STREAMS 2 /* standard output, standard error */
 
-/* Bytes that a job has printed. */
+/* Output of one stream of a job. */
 struct store_piece {
     const void *bytes;
     size_t n; /* 0: none */
@@ -21,9 +21,12 @@ struct store_blob_ops {
                   size_t *ret_n); /* store_output() */
 };
 
-/* What a job has printed: *ret is new, to be freed with free(). 0; -ENODATA: nothing, or
- * not stored; -EBADMSG: damaged; -ENOMEM; another errno of reading. Blocks on the disk;
- * any thread, no lock held. */
+/* Reads the stored output of one stream into *ret, new, to be freed with free(). Returns:
+ *   0         success
+ *   -ENODATA  no output, or none that was stored
+ *   -EBADMSG  the row is damaged
+ *   -ENOMEM, or another errno of reading
+ * Blocks on the disk. Any thread, no lock held. */
 static inline int store_output(struct store *s, const struct job_key *key,
                                unsigned stream, void **ret, size_t *ret_n)
 {

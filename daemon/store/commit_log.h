@@ -1,29 +1,32 @@
-/* Store, commit log: facts become durable in the order in which they were appended.
+/* Store, commit log: makes facts durable in the order in which they were appended.
  *
  *   1. append copies the facts into the group that is being filled. It never blocks and
  *      wakes nobody, so it may be called under a lock.
  *   2. kick lets an idle writer begin. Polling a commit kicks too.
- *   3. The writer takes the whole group and makes it durable by one commit of its own;
- *      what is appended meanwhile is the next group: the busier, the larger the groups.
- *   4. Every commit of that group becomes READY. Acknowledgements are
- *      sent after that and never before.
+ *   3. The writer takes the whole group and makes it durable by one transaction. Facts
+ *      that are appended during that form the next group: the busier, the larger.
+ *   4. Every commit of the group becomes READY. Replies are sent only after that.
  *
- * An append without facts is a barrier: READY when all that was appended before is
- * durable.
+ * An append without facts is a barrier. It is READY when everything that was appended
+ * before it is durable.
  *
- * News: a fact that has news (fact.h) gets a number at its commit, in order of append,
- * stored with it. The subscriber is notified of each commit between 3 and 4. After a
- * restart the load brings the same numbers again, and new ones follow: a reader that was
- * notified up to a number has missed nothing before it, whatever happened to the daemon.
+ * News: some facts have news (fact.h). The commit gives them numbers in order of append,
+ * which are stored with the facts. The subscriber is notified of each commit between 3
+ * and 4. After a restart the load brings the same numbers again, and new numbers follow
+ * them. So a reader that was notified up to a number has missed nothing before it, even
+ * after a crash.
  *
- * When the disk is full, submissions are refused (-ENOSPC) and everything else waits
- * until it is durable. When the disk fails (a failed fsync), voltd ends, and the next one
- * goes on with what is on disk. When anything else keeps the store from being written,
- * submissions are refused (-EIO) and everything else waits until it does not: no
- * submission is left to wait for that. What is asked for and ends nothing (a hold, a
- * pause, an edit, a setting) is not appended then, as the room that is left is for ends:
- * store_refusal(). (Where a commit has failed and the process dies before the next one, a
- * submission that was refused or not answered may be found in the store.) */
+ * When the store cannot be written:
+ *
+ *   full disk             submissions are refused (-ENOSPC), all other facts wait
+ *   failed fsync or I/O   voltd ends; the next voltd goes on with the file on disk
+ *   any other reason      submissions are refused (-EIO), also those that were appended
+ *                         already; all other facts wait
+ *
+ * Requests that end nothing (a hold, a pause, an edit, a setting) are not appended in
+ * these states, as the room that is left is for ends: store_refusal(). If a commit has
+ * failed and voltd dies before the next commit, the store may contain a submission that
+ * was refused or not answered. */
 #ifndef VOLTD_STORE_COMMIT_LOG_H
 #define VOLTD_STORE_COMMIT_LOG_H
 
@@ -38,31 +41,33 @@
 struct job_news;
 struct store_fact;
 
-/* Waits for the group of one append: a leaf future. Must not move between append and
- * _fini. Zero-initialised is "nothing pending" and may be finished. */
+/* A leaf future: waits until the facts of one append are durable. It must not move
+ * between append and _fini. Zero-initialised means "no append is pending", and may be
+ * finished. */
 struct store_commit {
     struct store *store;
     int status;
-    bool patient;   /* the caller's, once it is appended: others may be waited for */
+    bool patient;   /* set by the caller after append: the writer may wait for more
+                     * facts */
     bool submits;   /* backend's */
-    uint64_t group; /* backend's; 0: over */
+    uint64_t group; /* backend's; 0: no longer pending */
     struct volt_waker waker;   /* backend's */
     struct list_node node;     /* backend's */
-    struct store_draft *draft; /* backend's: what it has to tell yet */
+    struct store_draft *draft; /* backend's: facts that still have news to deliver */
 };
 
-/* Facts that are appended together, and are too many to be brought at once. */
-struct store_draft { /* the head of a backend's own */
+/* Facts that are appended together, but are too many to be passed in one call. */
+struct store_draft { /* the head of the backend's own struct */
     struct store *store;
 };
 
-/* Takes durable news, in order of their numbers. n 0: all of a commit have been brought,
- * watchers may be woken. On the writer's thread, without a lock of the store; a backend
- * without a writer calls it within append, under its lock, and with n 0 within kick. So
- * it may take `event_log.lock`, and never `core.lock`. */
+/* Receives durable news in order of their numbers. n 0: all news of a commit were passed,
+ * so watchers may be woken. Called on the writer's thread without a lock of the store. A
+ * backend without a writer calls it within append under its lock, and with n 0 within
+ * kick. It may take `event_log.lock`, never `core.lock`. */
 typedef void store_news_fn(void *arg, const struct job_news *news, size_t n);
 
-/* How the writer is, for people. */
+/* Why the writer cannot write, for status reports. */
 struct store_health {
     bool full, failing; /* submissions are refused */
 };
@@ -82,9 +87,12 @@ struct store_log_ops {
     void (*health)(struct store *s, struct store_health *ret);
 };
 
-/* Appends n facts that become durable together or not at all; copies them. Sets commit
- * up, NULL: nobody waits. 0; -ENOSPC, -EIO (submissions only), -ENOMEM: nothing was
- * appended. Never blocks. Any thread; `core.lock` may be held. */
+/* Appends copies of n facts, which become durable together or not at all. Initialises
+ * `commit`; NULL: the caller does not wait. Returns:
+ *   0
+ *   -ENOSPC, -EIO  the store refuses submissions; nothing was appended
+ *   -ENOMEM        nothing was appended
+ * Never blocks. Any thread; `core.lock` may be held. */
 static inline int store_append(struct store *s, const struct store_fact *facts, size_t n,
                                struct store_commit *commit)
 {
@@ -93,51 +101,55 @@ static inline int store_append(struct store *s, const struct store_fact *facts, 
     return s->log->append(s, facts, n, commit);
 }
 
-/* The commit is that of all that was appended before it. Nothing can be refused, as
- * nothing is appended. The caller kicks the store. */
+/* Appends a barrier: the commit is READY when all earlier appends are durable. Never
+ * refused. The caller kicks the store. */
 static inline void store_barrier(struct store *s, struct store_commit *commit)
 {
     (void)store_append(s, NULL, 0, commit);
 }
 
-/* store_append() in portions: an empty draft, which takes facts any number of times and
- * is then appended or freed. NULL: no memory. Of one thread at a time. */
+/* Returns a new empty draft, which takes facts in portions and is then appended or freed.
+ * NULL: no memory. One thread at a time. */
 static inline struct store_draft *store_draft(struct store *s)
 {
     return s->log->draft(s);
 }
-/* Copies them. That there is no memory shows when the draft is appended. */
+/* Adds copies of the facts. Lack of memory shows when the draft is appended. */
 static inline void store_draft_add(struct store_draft *d, const struct store_fact *facts,
                                    size_t n)
 {
     d->store->log->draft_add(d, facts, n);
 }
-/* Takes the draft in any case; returns as store_append(). */
+/* Appends the facts of the draft. Takes the draft, also on error. Returns as
+ * store_append(). */
 static inline int store_draft_append(struct store_draft *d, struct store_commit *commit)
 {
     *commit = (struct store_commit){.store = d->store};
     return d->store->log->draft_append(d, commit);
 }
-static inline void store_draft_free(struct store_draft *d) /* NULL: nothing */
+static inline void store_draft_free(struct store_draft *d) /* NULL is allowed */
 {
     if (d)
         d->store->log->draft_free(d);
 }
 
-/* patient: the writer may wait a little for more. Any thread, no lock held. */
+/* Wakes the writer if facts are waiting. patient: the writer may wait GROUP_PACE for more
+ * facts. Any thread, no lock held. */
 static inline void store_kick(struct store *s, bool patient)
 {
     s->log->kick(s, patient);
 }
 
-/* READY: durable, or failed: see commit->status (0 or -errno). Another task than before
- * may poll it once the earlier one has stopped to. No lock held. */
+/* Returns READY when the facts are durable or have failed: see commit->status (0 or
+ * -errno). A second task may poll the commit after the first one has stopped. No lock
+ * held. */
 static inline enum volt_poll store_commit_poll(struct volt_cx *cx, struct store_commit *c)
 {
     return c->store->log->commit_poll(cx, c);
 }
 
-/* Any state. What was appended stays appended. Any thread, no lock held. */
+/* Stops waiting; appended facts stay appended. Any state of the commit. Any thread, no
+ * lock held. */
 static inline void store_commit_fini(struct store_commit *c)
 {
     if (c->store)
@@ -145,32 +157,33 @@ static inline void store_commit_fini(struct store_commit *c)
     c->store = NULL;
 }
 
-/* One subscriber; before the load. */
+/* Sets the one subscriber. To be called before the load. */
 static inline void store_subscribe(struct store *s, store_news_fn *fn, void *arg)
 {
     s->log->subscribe(s, fn, arg);
 }
 
-/* Numbers of news that this store can have given are greater than first and at most last.
- * Before the load. */
+/* Returns the range of numbers that this store can have given to news: greater than
+ * *ret_first, at most *ret_last. To be called before the load. */
 static inline void store_numbers(struct store *s, uint64_t *ret_first, uint64_t *ret_last)
 {
     s->log->numbers(s, ret_first, ret_last);
 }
 
-/* Whether a committed fact survives a power cut; submitters are told. Never changes. */
+/* Returns whether a committed fact survives a power cut; replies to submissions say so.
+ * The answer never changes. */
 static inline bool store_durable(const struct store *s)
 {
     return s->durable;
 }
 
-/* Any thread; `core.lock` may be held. */
+/* Returns the state of the writer. Any thread; `core.lock` may be held. */
 static inline void store_health(struct store *s, struct store_health *ret)
 {
     s->log->health(s, ret);
 }
 
-/* Whether submissions are refused now: -ENOSPC, -EIO; 0: they are not. Any thread;
+/* Returns -ENOSPC or -EIO while submissions are refused, otherwise 0. Any thread;
  * `core.lock` may be held. */
 static inline int store_refusal(struct store *s)
 {
@@ -180,7 +193,7 @@ static inline int store_refusal(struct store *s)
     return health.failing ? -EIO : health.full ? -ENOSPC : 0;
 }
 
-/* The same in words; NULL: that is no refusal of the store. */
+/* Returns the text of a refusal, static; NULL: the error is no refusal of the store. */
 static inline const char *store_refusal_text(int error)
 {
     switch (error) {

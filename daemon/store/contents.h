@@ -1,10 +1,10 @@
-/* Which contents the store has, and how many jobs use each: so that equal environments
- * are kept once, and go with their last job. In memory only: the load counts anew.
+/* Counts how many jobs use each content of the store, so that equal environments are
+ * stored once and are deleted with their last job. In memory only: the load counts anew.
  *
- * The id of a content is the SipHash of its bytes under the store's seed, so that nobody
- * can aim, or the next free number when another content has that one; equal ids are never
- * taken for equal bytes. The seed is a secret of 64 bits that the store keeps. Writer's
- * thread only. */
+ * The id of a content is the SipHash of its bytes under the store's seed. If another
+ * content has that id, the next free number is used. Equal ids never stand for equal
+ * bytes without a comparison. The seed is a secret of 64 bits in the store, so nobody can
+ * construct collisions. Writer's thread only. */
 #ifndef VOLTD_STORE_CONTENTS_H
 #define VOLTD_STORE_CONTENTS_H
 
@@ -17,7 +17,7 @@
 struct contents_slot {
     struct hash_node node; /* its hash is the content's id */
     uint64_t uses;
-    /* By the transaction under way, so that taking it back needs no memory: */
+    /* Set by the transaction under way, so that a rollback needs no memory: */
     bool fresh; /* its row was inserted */
     bool gone;  /* its row was deleted */
 };
@@ -27,11 +27,11 @@ struct contents {
     struct hash_table table;
 };
 
-/* Where to look first for bytes: greater than 0. */
+/* Returns the id at which to search first for the bytes; greater than 0. */
 int64_t contents_hash(uint64_t seed, const void *bytes, size_t n);
-/* NULL: there is none. Borrowed until it is removed. */
+/* Finds the content with this id. Borrowed until it is removed; NULL: not found. */
 struct contents_slot *contents_find(const struct contents *c, int64_t id);
-/* A new one without uses; NULL: no memory. */
+/* Adds a content with 0 uses. Borrowed until it is removed; NULL: no memory. */
 struct contents_slot *contents_add(struct contents *c, int64_t id);
 void contents_remove(struct contents *c, int64_t id);
 void contents_fini(struct contents *c);

@@ -1,6 +1,6 @@
-/* Facts: what is appended to the store. A tagged union; each kind has a struct with its
- * own fields and nothing else. A file that makes or reads one names the tag, in a switch
- * without default: a new kind does not compile until every reader handles it.
+/* Facts: the records that are appended to the store. A tagged union: each kind has a
+ * struct with its own fields only. A file that makes or reads facts names each tag in a
+ * switch without default, so a new kind does not compile until every reader handles it.
  *
  * All pointers are borrowed for the call that appends. */
 #ifndef VOLTD_STORE_FACT_H
@@ -19,18 +19,18 @@
 
 enum store_fact_type {
     STORE_SUBMIT,    /* a job or an array: the first fact of its id */
-    STORE_EVENT,     /* what happened to it, or to an element */
-    STORE_OUTPUT,    /* what it has printed; beside the event of its end */
-    STORE_LAST,      /* nothing more comes of this job: it is history */
-    STORE_ARRAY_END, /* the same of an array as a whole, whose end is no event */
-    STORE_NEWS,      /* not durable: gets a number, and subscribers are notified */
-    STORE_RESOURCE,  /* the size of a semaphore, set by hand; how much of a rate is
-                      * spent; has no news */
-    STORE_QUEUE,     /* what was set of a queue by hand; has no news */
-    STORE_KEY,       /* the key of a job that ends here; has no news */
+    STORE_EVENT,     /* an event of the job or of an element */
+    STORE_OUTPUT,    /* output of the job, with the event of its end */
+    STORE_LAST,      /* no more facts of this job follow: it is history */
+    STORE_ARRAY_END, /* likewise for a whole array, whose end is no event */
+    STORE_NEWS,      /* not durable: gets a number and notifies */
+    STORE_RESOURCE,  /* the size of a semaphore, set by hand; how much of a rate is spent;
+                      * has no news */
+    STORE_QUEUE,     /* settings of a queue, made by hand; has no news */
+    STORE_KEY,       /* the key of a job that ends now; has no news */
 };
 
-/* An array's elements have no SUBMIT of their own. */
+/* For a job or a whole array; elements have no SUBMIT of their own. */
 struct store_fact_submit {
     uint64_t id;
     uint64_t at_usec;
@@ -39,57 +39,56 @@ struct store_fact_submit {
     gid_t gid;
 };
 
-/* What the news of a fact say: how the job is after it. */
+/* The state of the job after the fact, for its news. */
 struct store_after {
     uid_t owner;
     struct job_end end;
     uint8_t state;
 };
 
-/* CANCEL of an array as a whole ends what of it has not started. With a STARTING that is
- * a base (job_base) the store forgets what has happened to the job or element before the
- * base before it, but for what does not pass with an attempt: that what it waits for has
- * come (MET), and what was changed of it (EDIT). */
+/* CANCEL of a whole array ends its elements that have not started. STARTING may be a base
+ * (job_base): the store then deletes the earlier events of the job or element, up to the
+ * previous base. MET (a wait is over) and EDIT are not deleted, as they outlast an
+ * attempt. */
 struct store_fact_event {
-    struct job_key key; /* attempt: for the news; STARTING says it to the store */
+    struct job_key key; /* attempt: for the news; the store gets it from STARTING */
     const struct job_event *event; /* not SUBMIT */
     struct store_after after;
 };
 
 struct store_fact_output {
     struct job_key key;
-    const struct store_piece
-        *piece; /* STORE_STREAMS of them; empty ones are not stored */
+    const struct store_piece *piece; /* STORE_STREAMS pieces; empty ones are not stored */
 };
 
 struct store_fact_last {
     uint64_t id;
-    uint64_t at_usec; /* its end: retention goes by it */
+    uint64_t at_usec; /* its end, by which retention orders */
     uid_t uid;        /* the owner */
 };
 
-/* Its news say EXITED. */
+/* Its news are of type EXITED. */
 struct store_fact_array_end {
     uint64_t id;
     uint64_t at_usec;
-    uint64_t count; /* its elements: retention goes by them */
+    uint64_t count; /* its elements, which retention counts */
     struct store_after after;
 };
 
-/* The latest of an owner and name counts. */
+/* The latest fact of an owner and name is in force. */
 struct store_fact_resource {
     uid_t owner;
     const char *name;
-    uint64_t capacity;  /* of a rate its burst; 0: it is not kept any longer */
-    uint64_t per_usec;  /* of a rate: for one token; 0: a semaphore */
-    uint64_t full_usec; /* of a rate: when all tokens are back, by CLOCK_REALTIME */
+    uint64_t capacity;  /* of a rate its burst; 0: the row is deleted */
+    uint64_t per_usec;  /* of a rate: time for one token; 0: a semaphore */
+    uint64_t full_usec; /* of a rate: when it is full again, by CLOCK_REALTIME */
 };
 
-/* The latest of a name counts. */
+/* The latest fact of a name is in force. */
 struct store_fact_queue {
     const char *name;
-    const uint64_t *numbers; /* what they mean is core/queues.c's */
-    size_t n;                /* STORE_QUEUE_NUMBERS at most; 0: nothing is kept */
+    const uint64_t *numbers; /* core/queues.c knows their meaning */
+    size_t n;                /* at most STORE_QUEUE_NUMBERS; 0: the row is deleted */
 };
 
 #define STORE_QUEUE_NUMBERS 160
@@ -109,7 +108,8 @@ struct store_fact {
     };
 };
 
-/* The news of a fact, without their number. False: it has none. */
+/* Fills in the news of a fact, without their number. Returns false if the fact has no
+ * news. */
 static inline bool store_fact_news(const struct store_fact *f, struct job_news *ret)
 {
     switch (f->type) {

@@ -69,8 +69,8 @@ int groups_append(struct groups *g, struct group_entry *entry, struct store_comm
     return r;
 }
 
-/* True: the caller signals, without the lock: the writer would wake only to wait for
- * it. */
+/* Notes a kick. Lock held. Returns whether the caller must signal after unlock: a writer
+ * woken under the lock would wait for it. */
 static bool kick_locked(struct groups *g, bool patient)
 {
     if (!g->head)
@@ -91,7 +91,7 @@ void groups_kick(struct groups *g, bool patient)
         pthread_cond_signal(&g->cond);
 }
 
-/* The old waker goes without the lock: it may hold the last reference to a task. */
+/* Frees the old waker after unlock, as it may hold the last reference to a task. */
 enum volt_poll groups_commit_poll(struct volt_cx *cx, struct groups *g,
                                   struct store_commit *c)
 {
@@ -131,7 +131,7 @@ static uint64_t now_usec(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* Lock held. Sleeps until it is kicked or the time has come, which is false. */
+/* Lock held. Sleeps until it is kicked, or until `usec`, when it returns false. */
 static bool sleep_until(struct groups *g, uint64_t usec)
 {
     struct timespec at = {(time_t)(usec / 1000000), (long)(usec % 1000000) * 1000};
@@ -142,8 +142,8 @@ static bool sleep_until(struct groups *g, uint64_t usec)
     return r != ETIMEDOUT;
 }
 
-/* Lock held. The pace comes before the wait for entries: what is patient then never wakes
- * the writer for another sleep. */
+/* Lock held. Waits until GROUP_PACE is over. It is called before the wait for entries, so
+ * a patient append never wakes the writer only to sleep again. */
 static void keep_pace(struct groups *g)
 {
     g->pacing = true;
@@ -173,7 +173,7 @@ struct group_entry *groups_take(struct groups *g, uint64_t wait_usec)
     return taken;
 }
 
-/* The commit is over; its waker, if it has one, is the caller's. */
+/* Ends the commit. Returns whether it has a waker, which the caller then owns. */
 static bool end_commit_locked(struct groups *g, struct store_commit *c, int status,
                               struct volt_waker *ret)
 {
@@ -192,8 +192,7 @@ static void wake_all(struct volt_waker *wakers, size_t n)
     }
 }
 
-/* Ends the commits of the group that was taken: those that submit, and with
- * others all. */
+/* Ends commits of the group taken: its submissions; with `others` all. */
 static void end_taken(struct groups *g, int submit_status, bool others, int status)
 {
     struct volt_waker wakers[WAKES_PER_ROUND];

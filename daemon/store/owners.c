@@ -7,10 +7,10 @@
 
 static struct owner *owner_of(struct hash_node *n)
 {
-    return (struct owner *)(void *)n; /* its first member */
+    return (struct owner *)(void *)n; /* `node` is the first member */
 }
 
-/* Made when it was not seen yet. NULL: no memory. */
+/* Returns the owner's entry, made at first use. NULL: no memory. */
 static struct owner *get(struct owners *o, uid_t uid)
 {
     const struct siphash_key key = {.k0 = o->seed};
@@ -44,7 +44,8 @@ static void add(struct owners *o, struct owner *owner, const struct owner_change
     o->elements += (uint64_t)(sign * c->elements);
 }
 
-/* Changes of one owner in a row are one. False: no memory. */
+/* Notes a change for a rollback; joins changes of one owner in a row. Returns false if
+ * there is no memory. */
 static bool note(struct owners *o, const struct owner_change *c)
 {
     struct owner_change *last = o->nchanges ? &o->change[o->nchanges - 1] : NULL;
@@ -91,7 +92,7 @@ void owners_committed(struct owners *o)
 void owners_rolled_back(struct owners *o)
 {
     for (size_t i = 0; i < o->nchanges; i++)
-        add(o, get(o, o->change[i].uid), &o->change[i], -1); /* it was seen */
+        add(o, get(o, o->change[i].uid), &o->change[i], -1); /* cannot fail */
     o->nchanges = 0;
 }
 
@@ -102,8 +103,8 @@ struct owner *owners_each(const struct owners *o, struct hash_cursor *c)
     return n ? owner_of(n) : NULL;
 }
 
-/* What those with more than `share` may have each, when the others have what they have.
- * It is no less than `share`. */
+/* Returns the share of each owner with more than `share`, if the others keep what they
+ * have. Never less than `share`. */
 static uint64_t raise(const struct owners *o, uint64_t keep, uint64_t share)
 {
     struct hash_cursor c = {0};

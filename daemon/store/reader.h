@@ -1,6 +1,6 @@
-/* Store, reader: facts read back. What is read are only the kinds that a state is made
- * of: resources, queues, keys, and a job with its submission and its events; the other
- * facts show in these. */
+/* Store, reader: reads facts back. Only the kinds that make up a state are read:
+ * resources, queues, keys, and jobs with their events. The effects of the other facts
+ * show in these. */
 #ifndef VOLTD_STORE_READER_H
 #define VOLTD_STORE_READER_H
 
@@ -16,28 +16,28 @@
 #include "daemon/store/store.h"
 
 enum store_loaded_type {
-    STORE_LOADED_JOB,      /* a job or an array: before its events */
-    STORE_LOADED_EVENT,    /* an event of it, or of an element */
-    STORE_LOADED_RESOURCE, /* the latest fact of each: before all jobs */
+    STORE_LOADED_JOB,      /* a job or an array; its events follow */
+    STORE_LOADED_EVENT,    /* an event of the job or of an element */
+    STORE_LOADED_RESOURCE, /* the latest fact of each; before all jobs */
     STORE_LOADED_QUEUE,    /* likewise */
-    STORE_LOADED_KEY,      /* before all jobs; of a range: of a job that has gone */
+    STORE_LOADED_KEY,      /* before all jobs; in a range: of a purged job */
 };
 
 struct store_loaded_job {
     uint64_t id;
     uint64_t submitted_usec;
-    struct job_spec *spec; /* borrowed; job_spec_ref() keeps it */
+    struct job_spec *spec; /* borrowed; use job_spec_ref() to keep it */
     uid_t uid;             /* the owner */
     gid_t gid;
-    bool ended;          /* it is history */
-    uint64_t ended_usec; /* with ended, and from store_load() only */
-    uint64_t end_seq;    /* likewise, of an array: number of the news of its end */
-    bool lacks_key_row;  /* with ended: it is older than rows of keys */
+    bool ended;          /* the job is history */
+    uint64_t ended_usec; /* if `ended`, by store_load() only */
+    uint64_t end_seq;    /* likewise, arrays only: number of the news of the end */
+    bool lacks_key_row;  /* if `ended`: stored by a version without rows of keys */
 };
 
 struct store_loaded_event {
     struct job_key key;            /* without attempt */
-    const struct job_event *event; /* borrowed for the call, with what it points to */
+    const struct job_event *event; /* borrowed for the call, with all it points to */
 };
 
 struct store_loaded_resource {
@@ -54,7 +54,7 @@ struct store_loaded_queue {
 
 struct store_loaded {
     enum store_loaded_type type;
-    uint64_t seq; /* number of its news; 0: it is older than numbers */
+    uint64_t seq; /* number of its news; 0: stored before news had numbers */
     union {
         struct store_loaded_job job;
         struct store_loaded_event event;
@@ -64,25 +64,26 @@ struct store_loaded {
     };
 };
 
-/* Non-zero ends the reading, which returns it. */
+/* Receives one row. A non-zero return value ends the reading, which returns it. */
 typedef int store_load_fn(void *arg, const struct store_loaded *loaded);
 
-/* Jobs that have ended, to be read again. */
+/* Ended jobs that are to be read. */
 struct store_range {
     uint64_t first, last; /* ids, both included */
-    bool one;             /* the job `first` alone, which may not have ended */
+    bool one;             /* only the job `first`, which need not have ended */
     bool newest_first;
-    bool keys;     /* newest first: also jobs of which the key alone is left */
-    bool of_owner; /* only those of: */
+    bool keys;     /* with newest_first: also purged jobs that left a key */
+    bool of_owner; /* only jobs of this owner: */
     uid_t owner;
-    size_t max;      /* jobs at a time, at most STORE_RANGE_MAX */
-    bool some_items; /* of arrays only their own events, and those of some elements: */
+    size_t max;              /* jobs per call, at most STORE_RANGE_MAX */
+    bool some_items;         /* of arrays only the array's own events and those of these
+                              * elements: */
     int64_t item, item_last; /* both included */
 };
 
 #define STORE_RANGE_MAX 64
 
-/* What was read at most before others could read. */
+/* The most that one read held the lock for. */
 struct store_read_counts {
     uint64_t rows, bytes;
 };
@@ -96,36 +97,43 @@ struct store_reader_ops {
     void (*most)(struct store *s, struct store_read_counts *ret);
 };
 
-/* Calls fn for everything in the store, job by job in order of their ids, in order of
- * append for each. 0; -EBADMSG: the store is damaged, err says where; another errno of
- * reading; what fn returned. Blocks; once, at start, before the first append: after it
- * the writer runs. */
+/* Calls fn for everything in the store: job by job in order of ids, the events of each in
+ * order of append. Returns:
+ *   0
+ *   -EBADMSG       the store is damaged; err says where
+ *   another errno  of reading
+ *   fn's value     if fn returned non-zero
+ * Blocks. To be called once, at start, before the first append; it starts the writer. */
 static inline int store_load(struct store *s, store_load_fn *fn, void *arg,
                              struct volt_error *err)
 {
     return s->reader->load(s, fn, arg, err);
 }
 
-/* The highest id that a job of this store ever had, also of those it has forgotten; 0:
- * none that it knows of. As the load has found it; any thread after it. */
+/* Returns the highest id that a job of this store ever had, purged jobs included; 0: none
+ * is known. The value is that of the load. Any thread after the load. */
 static inline uint64_t store_last_id(struct store *s)
 {
     return s->reader->last_id(s);
 }
 
-/* Whether a job is in the store, ended or not: 1, 0, -errno. Blocks on the disk; any
- * thread, no lock held. */
+/* Returns 1 if the job is in the store, ended or not; 0 if it is not; -errno. Blocks on
+ * the disk. Any thread, no lock held. */
 static inline int store_has(struct store *s, uint64_t id)
 {
     return s->reader->has(s, id);
 }
 
-/* Calls fn for ended jobs in the range, or the one, and their events, in the order of
- * store_load(). Returns how many jobs were read, 0: none is left; *ret_at: the last one's
- * id, to go on from. -ESTALE: the latest one was forgotten while it was read: leave it
- * out and go on; -EBADMSG: damaged, with the place in err; another errno of reading; what
- * fn returned. Blocks on the disk, so not on a worker; any thread, no lock held. fn is
- * called with `read_lock` held. Holds up no writer: no transaction lasts longer than some
+/* Calls fn for the ended jobs in the range and their events, in the order of
+ * store_load(); with range->one for that job. Returns:
+ *   n > 0          jobs were read; *ret_at is the id of the last one, to go on from
+ *   0              no job is left in the range
+ *   -ESTALE        the job passed last was purged while it was read: drop it and go on
+ *   -EBADMSG       the store is damaged; err says where
+ *   another errno  of reading
+ *   fn's value     if fn returned non-zero
+ * Blocks on the disk, so never on a worker. Any thread, no lock held. fn is called with
+ * `read_lock` held. The writer is not held up: no transaction reads more than some
  * thousand rows. */
 static inline int store_history(struct store *s, const struct store_range *range,
                                 store_load_fn *fn, void *arg, uint64_t *ret_at,
@@ -134,7 +142,8 @@ static inline int store_history(struct store *s, const struct store_range *range
     return s->reader->history(s, range, fn, arg, ret_at, err);
 }
 
-/* By store_history(), ever. Any thread. */
+/* Returns the most rows and bytes that store_history() ever read in one go. Any
+ * thread. */
 static inline void store_read_most(struct store *s, struct store_read_counts *ret)
 {
     s->reader->most(s, ret);

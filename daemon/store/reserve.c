@@ -20,7 +20,8 @@ static int open_file(const char *dir, int flags)
     return file_open_regular(AT_FDCWD, path, O_RDWR | O_NOFOLLOW | flags, 0600, NULL);
 }
 
-/* posix_fallocate() looks at each page of a file that has its room already. */
+/* Returns whether the file is complete: posix_fallocate() would look at each of its
+ * pages. */
 static bool has_room(int fd)
 {
     struct stat st;
@@ -42,7 +43,7 @@ int reserve_take(const char *dir)
         while (r == -EINTR);
     }
     if (r < 0)
-        (void)ftruncate(fd, 0); /* what it got is worth more to others */
+        (void)ftruncate(fd, 0); /* others need what it got more */
     close(fd);
     return r;
 }

@@ -1,14 +1,14 @@
-/* Room on the disk that is kept for completions, and for opening the store on a disk that
- * others have filled: a file of blocks that nobody uses. */
+/* Reserves room on the disk for the ends of jobs, and for opening the store when others
+ * have filled the disk. The reserve is a file whose blocks nobody uses. */
 #ifndef VOLTD_STORE_RESERVE_H
 #define VOLTD_STORE_RESERVE_H
 
 #define RESERVE_BYTES (8 << 20)
 
-/* Allocates the file "reserve" in dir. 0; -ENOSPC; another errno. Also where the room is
- * there already. */
+/* Allocates the file "reserve" in dir, unless it is complete already. Returns 0, -ENOSPC,
+ * or another errno. */
 int reserve_take(const char *dir);
-/* Gives the room back to the file system. */
+/* Truncates the file, which frees its blocks for others. */
 void reserve_release(const char *dir);
 
 #endif

@@ -1,5 +1,5 @@
-/* Store, retention: which ended jobs leave the store, and when. A job leaves as a whole:
- * its facts and its output. One that has not ended never leaves. */
+/* Store, retention: decides which ended jobs leave the store, and when. A job leaves as a
+ * whole, with its facts and its output. A job that has not ended never leaves. */
 #ifndef VOLTD_STORE_RETENTION_H
 #define VOLTD_STORE_RETENTION_H
 
@@ -9,27 +9,27 @@
 #include "daemon/store/key_row.h"
 #include "daemon/store/store.h"
 
-/* Ended jobs beyond either limit leave, the oldest of their owner first, while the writer
- * is idle. */
+/* Limits of history. While the writer is idle it purges ended jobs beyond either limit,
+ * the oldest of each owner first. */
 struct store_retention {
-    uint64_t jobs; /* their number, that of an array's elements for an array. Owners share
-                    * it (owners.h); the newest of each stays, unless it is 0 */
-    uint64_t usec; /* since their end; ages are guarded against clock jumps (age.h) */
-    uint64_t key_usec; /* keys of jobs leave so long after their end */
-    /* Called on the writer's thread, without a lock, when a key has left by this limit;
-     * may take `core.lock`. NULL: nobody is notified. */
+    uint64_t jobs; /* ended jobs; an array counts as its elements. Owners share the limit
+                    * (owners.h). The newest job of each owner stays, unless the limit is
+                    * 0 */
+    uint64_t usec; /* time since a job's end, guarded against clock jumps (age.h) */
+    uint64_t key_usec; /* time since a job's end after which its key is deleted */
+    /* Called on the writer's thread, without a lock, when a key was deleted by key_usec.
+     * May take `core.lock`. NULL: not called. */
     void (*key_gone)(void *arg, const struct store_key *key);
     void *key_gone_arg;
-    /* Called on the writer's thread, without a lock, when a job of kind exec has left, by
-     * a limit or on demand; NULL: nobody is notified. */
+    /* Called on the writer's thread, without a lock, when a job of kind exec was purged,
+     * by a limit or on demand. NULL: not called. */
     void (*gone)(void *arg, uint64_t id);
     void *gone_arg;
-    /* Returns how many of these jobs, from the first on, are not waited for by others.
-     * The one after them stays, and all behind it, until it is asked again; they are of
-     * one owner. The others
-     * leave when all is committed that was appended before the answer: what was told of
-     * them to jobs that waited. Called on the writer's thread, without a lock; may take
-     * `core.lock`. NULL: none is waited for. */
+    /* Returns how many of these jobs of one owner, counted from the first, no other job
+     * waits for. The next job and all after it stay until the function is called again.
+     * The others leave only when every fact is durable that was appended before the call,
+     * as these include the MET events of jobs that waited. Called on the writer's thread,
+     * without a lock. May take `core.lock`. NULL: no job is waited for. */
     size_t (*unneeded)(void *arg, const uint64_t *ids, size_t n);
     void *unneeded_arg;
 };
@@ -40,17 +40,17 @@ struct store_retention_ops {
                   struct store_commit *commit); /* store_forget() */
 };
 
-/* Sets the limits, from now on. Copied. Any thread; `core.lock` may be held. */
+/* Sets the limits, from now on; copies them. Any thread; `core.lock` may be held. */
 static inline void store_retain(struct store *s, const struct store_retention *retention)
 {
     s->retention->retain(s, retention);
 }
 
-/* Appends, in order with the facts, that these ended jobs leave now; ids that are unknown
- * or have not ended are ignored. Their keys leave, also of
- * jobs that are no longer there. Copies ids. Sets commit up, as store_append() does; it
- * is not NULL. 0; -ENOMEM. No news. Never blocks; any thread, `core.lock` may be held.
- * */
+/* Appends an order to purge these ended jobs, in order with the facts. Ids that are
+ * unknown or have not ended are ignored. The keys leave too, also those of jobs purged
+ * before. Copies ids. Initialises `commit` as store_append() does; it must not be NULL.
+ * Returns 0 or -ENOMEM. Has no news. Never blocks. Any thread; `core.lock` may be
+ * held. */
 static inline int store_forget(struct store *s, const uint64_t *ids, size_t n,
                                struct store_commit *commit)
 {

@@ -1,4 +1,4 @@
-/* Opening, loading, closing: see sqlite.h. */
+/* Opens, loads and closes the store: see sqlite.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ int sqlite_damaged(void *err, const char *text)
 
 /* --- load ----------------------------------------------------------------------- */
 
-/* The name of the store and which life it lives, in one transaction. */
+/* Writes the store's id, its starts and its life in one transaction. */
 static int write_self(struct sqlite_store *s, struct volt_error *err)
 {
     struct pack p = {0};
@@ -49,9 +49,9 @@ static int write_self(struct sqlite_store *s, struct volt_error *err)
     return rc == SQLITE_OK ? 0 : db_error(&s->db, rc, "the store", err);
 }
 
-/* What the journal has comes into the file, and that to the disk, before the first
- * commit: an earlier voltd may have ended of a failed sync, whose pages the kernel calls
- * clean. A reader or a full disk hinders it and is no reason not to begin. */
+/* Copies the journal into the file and syncs that, before the first commit. If an earlier
+ * voltd ended by a failed fsync, the kernel calls pages clean that are not on disk. A
+ * reader or a full disk may prevent the copy; the store starts without it. */
 static int write_through(struct sqlite_store *s, struct volt_error *err)
 {
     int rc = sqlite3_wal_checkpoint_v2(s->db.handle, NULL, SQLITE_CHECKPOINT_TRUNCATE,
@@ -62,7 +62,7 @@ static int write_through(struct sqlite_store *s, struct volt_error *err)
                : 0;
 }
 
-/* Reads all but outputs, which are proved when they are read. */
+/* Reads everything but outputs, which are proved when they are read. */
 static int read_all(struct sqlite_store *s, struct scan *scan, struct row_sums *ret_found)
 {
     struct volt_error *err = scan->damage_arg;
@@ -72,18 +72,18 @@ static int read_all(struct sqlite_store *s, struct scan *scan, struct row_sums *
         ret_found->output = s->sums.output;
     if (r == 0)
         r = scan_prove_sums(scan, &s->sums, ret_found);
-    /* What fn has returned, it has said. */
+    /* fn sets err itself */
     return r < 0 && err && !err->text[0] ? say_errno(err, r, s->dir) : r;
 }
 
-/* The first that is written, of a store that is proved: from now on it is used. */
+/* Makes the first writes to a store that is proved: from now on it is in use. */
 static int take_it(struct sqlite_store *s, struct volt_error *err)
 {
     int r = write_through(s, err);
 
     if (r == 0)
         r = write_self(s, err);
-    if (r == -ENOSPC) { /* filled by others since: this takes some pages too */
+    if (r == -ENOSPC) { /* others have filled the disk since: this needs some pages too */
         sqlite_become_full(s);
         r = write_self(s, err);
     }
@@ -108,10 +108,10 @@ int sqlite_load(struct store *store, store_load_fn *fn, void *arg, struct volt_e
                         .damage_arg = err};
 
     int r = read_all(s, &scan, &found);
-    owners_committed(&s->owners); /* what was read is so */
+    owners_committed(&s->owners); /* rows that were read are committed */
     if (r != 0)
         return r;
-    if (s->sums.last_id < found.last_id) /* of an earlier format */
+    if (s->sums.last_id < found.last_id) /* from an earlier format */
         s->sums.last_id = found.last_id;
     s->last_id = s->sums.last_id;
     r = take_it(s, err);
@@ -135,7 +135,8 @@ static void tell_witness(struct sqlite_store *s, const struct volt_error *err)
         s->tell(text);
 }
 
-/* What the witness is about to say is on disk, as nobody has waited for it. */
+/* Syncs the journal, as no commit with no_sync has done so: the witness must not be ahead
+ * of the disk. */
 static int sync_journal(struct sqlite_store *s, struct volt_error *err)
 {
     char path[PATH_MAX];
@@ -146,7 +147,7 @@ static int sync_journal(struct sqlite_store *s, struct volt_error *err)
     return r < 0 ? error_set(err, r, "%.180s-wal: %s", path, file_text(r)) : 0;
 }
 
-/* Its failure is told once, until it can be written again. */
+/* Writes the witness. Logs a failure once, until a write succeeds. */
 static int write_witness(struct sqlite_store *s, bool lasting)
 {
     struct volt_error err;
@@ -185,8 +186,8 @@ static void sqlite_free(struct store *store)
         (void)pthread_join(s->writer, NULL);
     }
     if (s->witnessed)
-        (void)write_witness(s, true); /* told */
-    db_close(&s->reader);             /* nobody reads any more */
+        (void)write_witness(s, true); /* logged */
+    db_close(&s->reader);             /* no reader is left */
     db_close(&s->db);
     groups_fini(&s->groups);
     contents_fini(&s->contents);
@@ -233,8 +234,8 @@ static bool has_id(const struct witness *self)
     return memcmp(self->id, none, sizeof(none)) != 0;
 }
 
-/* One start more; after a new boot or with another record directory it begins a new life.
- * The load writes it down. */
+/* Counts a start. A new boot or another record directory begins a new life. The load
+ * writes both. */
 static int begin(struct sqlite_store *s, const struct store_sqlite_options *o,
                  struct volt_error *err)
 {
@@ -258,7 +259,7 @@ static int pass_over(void *arg, const struct store_loaded *loaded)
     return 0;
 }
 
-/* Of an older format: it is not brought up before all of it is proved. */
+/* Proves a store of an older format as a whole before it is migrated. */
 static int prove_older(struct sqlite_store *s, struct volt_error *err)
 {
     struct row_sums found;
@@ -271,8 +272,8 @@ static int prove_older(struct sqlite_store *s, struct volt_error *err)
     return s->db.version < DB_VERSION ? read_all(s, &scan, &found) : 0;
 }
 
-/* Somebody's copy in the place of the store, or a damaged one of an older format, is
- * refused before anything of it is touched: its journal, its index, its format. */
+/* Judges the store before any of its files changes (journal, index, format): a copy in
+ * its place, or a damaged store of an older format, is refused as it is. */
 static int judge_untouched(struct sqlite_store *s, const char *path,
                            struct volt_error *err)
 {
@@ -288,7 +289,7 @@ static int judge_untouched(struct sqlite_store *s, const char *path,
     return r;
 }
 
-/* The newest, or an empty one. accept: without a look at the witness. */
+/* Opens the newest store, or makes an empty one. accept: ignores the witness. */
 static int open_newest(struct sqlite_store *s, bool accept, struct volt_error *err)
 {
     char path[PATH_MAX];
@@ -316,15 +317,17 @@ static int open_store(struct sqlite_store *s, const struct store_sqlite_options 
 
     if (r == 0)
         r = read_meta(s, err);
-    if (r == 0 && o->no_sync) /* only checkpoints wait for the disk, so it stays sound */
+    if (r == 0 && o->no_sync) /* only checkpoints wait for the disk, so the file stays
+                               * valid */
         r = db_errno(&s->db, sqlite3_exec(s->db.handle, "PRAGMA synchronous=NORMAL", NULL,
                                           NULL, NULL));
-    if (r == 0) /* until it is proved; a refused start leaves it as it is */
+    if (r == 0) /* until the store is proved: a refused start leaves it unchanged */
         (void)sqlite3_db_config(s->db.handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     return r < 0 ? r : begin(s, o, err);
 }
 
-/* Without it completions have no room of their own, which is no reason not to begin. */
+/* Takes the reserve. Without it the ends of jobs have no room of their own, but voltd
+ * starts all the same. */
 static void take_reserve(struct sqlite_store *s)
 {
     char text[256];
@@ -381,7 +384,8 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
     s->failed = o->failed;
     s->store.durable = !o->no_sync;
     r = open_store(s, o, err);
-    if (r == -ENOSPC) { /* filled by others since: opening it takes some pages too */
+    if (r == -ENOSPC) { /* others have filled the disk since: opening needs some pages
+                         * too */
         db_close(&s->db);
         reserve_release(s->dir);
         r = open_store(s, o, err);
@@ -397,8 +401,9 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
     return 0;
 }
 
-/* The store under a new id: a copy of what was here before is another one from now on.
- * First what takes room, last the rename; when that fails, the store is itself again. */
+/* Gives the store a new id, so that earlier copies of it become other stores. The steps
+ * that need room come first, the rename last. If the rename fails, the store gets its id
+ * back. */
 static int accept_it(struct sqlite_store *s, struct volt_error *err)
 {
     const struct witness self = s->self;
@@ -411,7 +416,8 @@ static int accept_it(struct sqlite_store *s, struct volt_error *err)
     r = witness_prepare(s->dir, &s->self, &what);
     if (r < 0)
         return error_set(err, r, "%.230s: nothing has changed", what.text);
-    memset(s->life.boot_id, 0, STORE_ID_SIZE); /* nobody's: the next start is a new one */
+    memset(s->life.boot_id, 0, STORE_ID_SIZE); /* of no boot: the next start begins a new
+                                                * life */
     r = write_self(s, err);
     if (r < 0)
         return r;
@@ -440,7 +446,8 @@ static void describe(const struct sqlite_store *s, bool made, const struct witne
                        (unsigned long long)seen->starts, (unsigned long long)seen->facts);
 }
 
-/* 0: the store is not refused. */
+/* Accepts the store if its witness refuses it. Returns 1, 0 if it is not refused, or
+ * -errno. */
 static int accept_refused(struct sqlite_store *s, char text[256], struct volt_error *err)
 {
     struct witness seen;
@@ -459,7 +466,7 @@ static int accept_refused(struct sqlite_store *s, char text[256], struct volt_er
     return r < 0 ? r : 1;
 }
 
-/* An empty store that was made to be accepted, and was not. */
+/* Removes an empty store that was made to be accepted, but was not. */
 static void remove_made(const char *dir, uint64_t number)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm"};

@@ -1,51 +1,51 @@
 /* The SQLite backend: the durable store of one machine.
  *
- * Files in the state directory: jobs.<n>.db, with SQLite's -wal and -shm beside it; the
- * highest n is in force, and is 1 but where an earlier voltd had copied its store.
- * `reserve` is room kept for completions when the disk is full; `witness` says how far
- * the store has come (witness.h).
+ * Files in the state directory: jobs.<n>.db, with SQLite's -wal and -shm beside it. The
+ * highest n is in force. It is 1, unless an earlier voltd had copied its store. `reserve`
+ * is room for the ends of jobs when the disk is full. `witness` says how far the store
+ * has come (witness.h).
  *
  * Schema (PRAGMA user_version: DB_VERSION; application_id "VOLT"):
  *
- *   meta(name, body)          "sums": number and sum of the rows of every table,
- *                             numbers of news, the highest id there has been;
+ *   meta(name, body)          "sums": number and sum of the rows of each table, numbers
+ *                             of news, the highest id that any job had;
  *                             "life": number, boot id and record directory of this life;
- *                             "store": its id and the number of starts (witness.h);
- *                             versions that do not know it pass it over
- *   content(id, body)         environments with resource limits, and long
- *                             argvs, each once; id: a hash
+ *                             "store": its id and its number of starts (witness.h), which
+ *                             versions that do not know it ignore
+ *   content(id, body)         environments with resource limits, and long argvs; equal
+ *                             ones are stored once; id: a hash
  *   job(id, body, seq)        submitter, time, contents, spec (daemon/job/spec_pack.h)
- *   event(job, item, seq, body)  what happened since: daemon/job/event.h; item -1:
- *                             the job or array itself, otherwise an index of the array;
- *                             of many attempts the latest (fact.h)
- *   ended(id, at, seq)        jobs that are history, for retention
- *   output(job, item, stream, body)  what a job has printed, when it is little; read when
- *                             it is asked for, so not proved by a load
+ *   event(job, item, seq, body)  events after SUBMIT: daemon/job/event.h; item: an index
+ *                             of the array, -1 for the job or array itself; only the
+ *                             latest of many attempts (fact.h)
+ *   ended(id, at, seq, uid)   jobs that are history, for retention
+ *   output(job, item, stream, body)  small outputs; read on request, so a load does not
+ *                             prove them
  *   resource(owner, name, body)  semaphores whose size was set by hand: name, capacity;
- *                             rates that are not full: time for a token, when full, too;
- *                             of owner -1 queues: name, numbers (core/queues.h)
+ *                             rates that are not full: also time for a token, and when
+ *                             full; owner -1: queues: name, numbers (core/queues.h)
+ *   key(id, uid, at, body)    keys of ended jobs (key_row.h)
  *
- * seq is the number of the news (commit_log.h); an event row with several events has
- * those that follow its own, too; in `ended` arrays as a whole have one.
+ * seq is the number of the row's news (commit_log.h). An event row with several events
+ * also has the numbers that follow seq. In `ended` only arrays as a whole have a number.
  *
- * Every body ends in a CRC-32C over its key and itself. SQLite's own integrity check does
- * not see a bit flip inside a body, nor a row that a damaged page has lost: therefore the
- * CRCs, and therefore the sums, which every transaction updates and every load proves. A
- * journal that was damaged before it was copied into the file ends for SQLite where it is
- * damaged: what came later is forgotten.
+ * Every body ends in a CRC-32C over its key and itself. SQLite's own integrity check
+ * finds neither a flipped bit in a body, nor a row lost with a damaged page. The CRCs
+ * find the first, and the sums find the second: each transaction updates them and each
+ * load proves them. If the journal is damaged before its copy into the file, SQLite takes
+ * the damage for the end of the journal and forgets what follows.
  *
- * One connection on one thread writes and checkpoints; WAL, synchronous=FULL, or NORMAL
- * (no_sync): then only checkpoints and witnesses wait for the disk. Its
- * transactions are the groups of commit_log.h. No auto-checkpoint: the writer does it
- * when it has answered.
+ * One connection on one thread writes and checkpoints; its transactions are the groups of
+ * commit_log.h. WAL with synchronous=FULL; with no_sync it is NORMAL, so that only
+ * checkpoints and witnesses wait for the disk. The writer checkpoints after it has
+ * answered, as auto-checkpoint is off.
  *
- * Lives: STARTING is kept with the number of the life in which it happened: boot and
- * record directory. The number is in the store before the first START, so a job that was
- * starting is known to be of this life or not whenever the daemon dies.
+ * Lives: a life is a boot and a record directory. STARTING is stored with the number of
+ * its life. The store has that number before the first START. So a job that was starting
+ * is known to be of this life or another, whenever voltd dies.
  *
- * Output: beside the end of its job in one transaction it costs no sync
- * of its own, no crash point and no index; a segment file of our own would need all
- * three. */
+ * Output is stored in the transaction of its job's end, so it costs no sync, crash point
+ * or index of its own. A separate segment file would need all three. */
 #ifndef VOLTD_STORE_SQLITE_H
 #define VOLTD_STORE_SQLITE_H
 
@@ -58,33 +58,37 @@ struct store_sqlite_options {
     const char *dir; /* the state directory; borrowed for the call */
     uint8_t boot_id[STORE_ID_SIZE];
     uint8_t generation[STORE_ID_SIZE]; /* of the record directory */
-    bool no_sync; /* a power cut may take the latest commits away, in order */
-    /* Called by the writer's thread when its state changes; a line for people. */
+    bool no_sync; /* a power cut may undo the latest commits, in order */
+    /* Called on the writer's thread when its state changes, with a line for people. */
     void (*tell)(const char *text);
-    /* Called by the same thread after that, when a file cannot be written for another
-     * reason than a full disk: ends the process. Where it returns, or is NULL, every
-     * commit from now on ends with -EIO. */
+    /* Called on the writer's thread after `tell`, when a file cannot be written for
+     * another reason than a full disk. It ends the process. If it returns or is NULL,
+     * every later commit ends with -EIO. */
     void (*failed)(void);
 };
 
-/* Opens or makes the store; nobody else may have it (the state directory's lock). 0;
- * -EPROTO: written by a newer voltd; -EBADMSG: damaged, or no store of ours;
- * -STORE_NOT_WITNESSED: it is not the one that was here, and nothing has begun in it;
- * another errno; always with the text in err. Then store_load(), which starts
- * the writer. */
+/* Opens the store, or makes an empty one. The caller has the lock of the state directory,
+ * so no other process uses the store. Returns 0 and a new store, which store_load() has
+ * to load and which then starts its writer. Otherwise, with the text in err:
+ *   -EPROTO               a newer voltd wrote the store
+ *   -EBADMSG              the file is damaged, or is no store of voltd's
+ *   -STORE_NOT_WITNESSED  it is not the store that was here; no file was changed
+ *   another errno */
 int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
                       struct volt_error *err);
 
-/* Verifies the store in dir, changing nothing: every row, every spec, every event in its
- * order, the structure of the file. Calls fn for each finding. Returns their
- * number, or -errno when there is none to look at. */
+/* Verifies the store in dir without changing it: every row, every spec, the order of
+ * every job's events, the structure of the file. Calls fn for each finding. Returns the
+ * number of findings, or -errno if there is no store to verify. */
 int store_sqlite_check(const char *dir, void (*fn)(void *arg, const char *text),
                        void *arg);
 
-/* Makes what is in dir, or an empty store where there is none, the store that its next
- * start takes: under a new id, with a new witness. What was starting there when the copy
- * was made counts as of another life. 1, with what was accepted in text; 0: there was
- * nothing to accept, and nothing has changed; -errno, with the text in err. */
+/* Accepts the store in dir for the next start, under a new id and with a new witness;
+ * makes an empty store if there is none. Attempts that were starting count as of another
+ * life. Returns:
+ *   1       the store was accepted; text describes it
+ *   0       the store needs no accepting; nothing has changed
+ *   -errno  the text is in err */
 int store_sqlite_accept(const char *dir, char text[256], struct volt_error *err);
 
 #endif

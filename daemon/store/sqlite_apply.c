@@ -1,4 +1,5 @@
-/* From appended facts to rows: contents once, bodies sealed, sums kept. */
+/* Turns the entries of facts into rows: equal contents stored once, bodies sealed, sums
+ * updated. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +8,8 @@
 
 /* --- contents ------------------------------------------------------------------- */
 
-/* Before anything changes: what could not be noted would not be undone, and the memory
- * would say that there is a row which was rolled back. */
+/* Makes room to note one undo, before anything changes. If a change were not noted, a
+ * rollback would leave it in memory, which would then name a row that does not exist. */
 static bool undo_room(struct sqlite_store *s)
 {
     if (s->nundo == s->undo_capacity) {
@@ -33,14 +34,14 @@ static struct row_key content_key(int64_t id)
     return (struct row_key){.table = ROW_CONTENT, .a = id};
 }
 
-/* Whether these are the bytes of the content that was used last. */
+/* Returns whether these are the bytes of the content that was used last. */
 static bool is_last(const struct sqlite_store *s, const void *bytes, size_t n)
 {
     return s->last_content_id && s->last_content.n == n &&
            memcmp(s->last_content.bytes, bytes, n) == 0;
 }
 
-/* SQLITE_OK and whether content id has these bytes. */
+/* Sets *ret to whether content id has these bytes. Returns SQLITE_OK or the error. */
 static int content_is(struct sqlite_store *s, int64_t id, const void *bytes, size_t n,
                       bool *ret)
 {
@@ -59,7 +60,7 @@ static int content_is(struct sqlite_store *s, int64_t id, const void *bytes, siz
             (size_t)sqlite3_column_bytes(st, 0) == n + 4 && memcmp(body, bytes, n) == 0;
         rc = SQLITE_OK;
     } else if (rc == SQLITE_DONE) {
-        rc = SQLITE_CORRUPT; /* the memory says that it is there */
+        rc = SQLITE_CORRUPT; /* but memory has its slot */
     }
     (void)sqlite3_reset(st);
     return rc;
@@ -102,7 +103,8 @@ static struct contents_slot *add_fresh(struct sqlite_store *s, int64_t id)
     return slot;
 }
 
-/* The id of a content with these bytes, in use once more. n 0: id 0. */
+/* Counts one use more of the content with these bytes, and inserts it at first use.
+ * *ret_id: its id, 0 for n 0. Returns SQLITE_OK or the error. */
 static int content_use(struct sqlite_store *s, const void *bytes, size_t n,
                        int64_t *ret_id)
 {
@@ -170,8 +172,8 @@ int sqlite_content_unuse(struct sqlite_store *s, int64_t id)
     return rc;
 }
 
-/* Of a content whose row the transaction has inserted or deleted: the slot stays if there
- * is a row now. A content may be there several times: it is settled by then. */
+/* Settles a content whose row the transaction inserted or deleted: its slot stays if the
+ * row exists now. The content may be noted several times; the first call settles it. */
 static void settle_content(struct sqlite_store *s, int64_t id, bool committed)
 {
     struct contents_slot *slot = contents_find(&s->contents, id);
@@ -215,7 +217,7 @@ void sqlite_rolled_back(struct sqlite_store *s, const struct row_sums *before)
 
 /* --- news ----------------------------------------------------------------------- */
 
-/* Gives the next number; the news are told after the commit. */
+/* Gives the news the next number. They are delivered after the commit. */
 static int give_news(struct sqlite_store *s, struct job_news news)
 {
     struct news_list *l = &s->news;
@@ -262,7 +264,7 @@ void sqlite_tell(struct sqlite_store *s)
     size_t first = kept ? (size_t)(l->n % l->capacity) : 0;
 
     if (s->told && kept) {
-        if (l->n > l->capacity) /* it has gone round */
+        if (l->n > l->capacity) /* the ring has wrapped */
             s->told(s->told_arg, l->news + first, kept - first);
         s->told(s->told_arg, l->news, l->n > l->capacity ? first : kept);
         s->told(s->told_arg, NULL, 0);
@@ -270,7 +272,7 @@ void sqlite_tell(struct sqlite_store *s)
     l->n = 0;
     if (l->capacity < NEWS_MAX)
         return;
-    free(l->news); /* a large batch; it will not be the rule */
+    free(l->news); /* after a large batch, which is rare */
     l->news = NULL;
     l->capacity = 0;
 }
@@ -323,7 +325,8 @@ static int put_job(struct sqlite_store *s, struct unpack *u)
                              .owner = (uid_t)uid});
 }
 
-/* A row of a key of three columns and the bytes that come next, sealed. */
+/* Inserts a row with a key of three columns; its sealed body is the next bytes of the
+ * entry. */
 static int put_sealed(struct sqlite_store *s, enum db_statement put, struct row_sum *sum,
                       const struct row_key *key, struct unpack *u)
 {
@@ -357,8 +360,8 @@ static sqlite3_stmt *over_events(struct sqlite_store *s, enum db_statement which
     return st;
 }
 
-/* Rows that are forgotten, a portion of them: as many as these attempts have if each has
- * some. One that is paused often has more. */
+/* A portion of the event rows to be deleted. Its size holds all rows of JOB_ATTEMPTS_KEPT
+ * attempts, at 8 each; a job that is paused often has more. */
 #define PASSED_MAX (8 * JOB_ATTEMPTS_KEPT)
 struct passed {
     int64_t seq[PASSED_MAX];
@@ -366,7 +369,8 @@ struct passed {
     int n;
 };
 
-/* Some of those before the base before that of *key, which is of this attempt. */
+/* Finds a portion of the rows that leave with their attempt (not MET or EDIT): those
+ * before the latest base that is below `attempt`, counted back from the row at *key. */
 static int find_passed(struct sqlite_store *s, const struct row_key *key,
                        uint32_t attempt, struct passed *ret)
 {
@@ -409,7 +413,8 @@ static int forget_portion(struct sqlite_store *s, const struct row_key *key,
     return rc;
 }
 
-/* All of them: a replay that began in the middle of an attempt would be refused. */
+/* Deletes all of these rows: a replay that began in the middle of an attempt would be
+ * refused. */
 static int forget_passed(struct sqlite_store *s, const struct row_key *key,
                          uint32_t attempt)
 {
@@ -429,7 +434,7 @@ static int put_event(struct sqlite_store *s, struct unpack *u)
     struct row_key key = {.table = ROW_EVENT, .a = (int64_t)unpack_number(u)};
 
     key.b = unpack_signed(u);
-    key.c = (int64_t)s->sums.seq; /* of its first event; their news follow */
+    key.c = (int64_t)s->sums.seq; /* of the first event; the news of the events follow */
     int rc = put_sealed(s, DB_EVENT_PUT, &s->sums.event, &key, u);
     const uint32_t base = job_event_glance(s->scratch.bytes, s->scratch.n).base;
     return rc == SQLITE_OK && base ? forget_passed(s, &key, base) : rc;
@@ -476,7 +481,7 @@ static void bind_resource(sqlite3_stmt *st, int64_t owner, const void *name, siz
     (void)sqlite3_bind_text(st, 2, name, (int)n, SQLITE_STATIC);
 }
 
-/* The row of this name, if there is one, out of the sums. */
+/* Removes the row of this name from the sums, if there is one. The row itself stays. */
 static int forget_resource(struct sqlite_store *s, const struct row_key *key,
                            const void *name, size_t n)
 {
@@ -492,7 +497,7 @@ static int forget_resource(struct sqlite_store *s, const struct row_key *key,
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* The row of this name has what is in the scratch from now on. Nothing is: it goes. */
+/* Replaces the row of this name with s->scratch; if that is empty, deletes the row. */
 static int put_named(struct sqlite_store *s, const struct row_key *key, const void *name,
                      size_t n)
 {

@@ -1,6 +1,6 @@
-/* voltd --check-store: everything that a load proves, and what it has no time for, with
- * every finding instead of the first. Opens read-only and leaves the files as they
- * are. */
+/* voltd --check-store: proves all that a load proves, and also outputs and the structure
+ * of the file. Reports every finding, not only the first. Opens read-only and leaves the
+ * files unchanged. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct check {
     void (*fn)(void *arg, const char *text);
     void *arg;
     int findings;
-    /* The job or element whose events are passing by. */
+    /* The job or element whose events are being replayed. */
     struct job_key key;
     struct job_status status;
     bool is_array;
@@ -53,7 +53,7 @@ static void replay_job(struct check *c, const struct store_loaded_job *job)
     begin_status(c, &(struct job_key){.id = job->id, .index = JOB_NO_INDEX});
 }
 
-/* Events of one element come in a row. */
+/* Replays an event. Events of one element follow each other. */
 static void replay_event(struct check *c, const struct store_loaded_event *e)
 {
     if (!job_key_equal(&c->key, &e->key))

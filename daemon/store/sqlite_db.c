@@ -27,103 +27,103 @@ static const char schema_1[] =
     "CREATE TABLE ended(id INTEGER PRIMARY KEY, at INTEGER NOT NULL);"
     "PRAGMA application_id=" NUMBER(DB_APPLICATION_ID) ";";
 
-/* Specs may have on_lost: a tag that earlier versions do not know. */
+/* Adds on_lost to specs: a tag that earlier versions do not know. */
 static const char schema_2[] = "";
 
-/* Small outputs are kept; and there are limits to output: a tag, an event, a result. */
+/* Adds outputs to the store, and limits of output: a tag, an event, a result. */
 static const char schema_3[] =
     "CREATE TABLE output(job INTEGER, item INTEGER, stream INTEGER, body BLOB NOT NULL,"
     " PRIMARY KEY(job, item, stream)) WITHOUT ROWID;";
 
-/* Numbers of news. 0 in older rows, and their checksums stay what they were. */
+/* Adds numbers of news. Older rows have 0, and keep their checksums. */
 static const char schema_4[] =
     "ALTER TABLE job ADD COLUMN seq INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE ended ADD COLUMN seq INTEGER NOT NULL DEFAULT 0";
 
-/* Specs may replace a job: another tag. */
+/* Adds replace to specs: a tag. */
 static const char schema_5[] = "";
 
-/* Ends say what the store has of their output. */
+/* Adds to ends which output the store has. */
 static const char schema_6[] = "";
 
-/* The sums say the highest id there has been. */
+/* Adds the highest id to the sums. */
 static const char schema_7[] = "";
 
-/* Ends say what of their output is a file. */
+/* Adds to ends which output is a file. */
 static const char schema_8[] = "";
 
-/* Specs may have resource limits: another tag. */
+/* Adds resource limits to specs: a tag. */
 static const char schema_9[] = "";
 
-/* Specs may have a file for standard error, and empty their files: two tags. */
+/* Adds to specs a file for standard error, and files to be truncated: two tags. */
 static const char schema_10[] = "";
 
-/* Specs may bring their standard input: another tag. */
+/* Adds standard input to specs: a tag. */
 static const char schema_11[] = "";
 
-/* Arrays may leave indexes out: another tag. */
+/* Adds arrays that leave indexes out: a tag. */
 static const char schema_12[] = "";
 
-/* Arrays may have a limit, and specs claim locks and semaphores: three tags. */
+/* Adds limits of arrays, and claims of locks and semaphores: three tags. */
 static const char schema_13[] = "";
 
-/* Resources: what was made of semaphores by hand. */
+/* Adds resources: sizes of semaphores that were set by hand. */
 static const char schema_14[] =
     "CREATE TABLE resource(owner INTEGER, name TEXT, body BLOB NOT NULL,"
     " PRIMARY KEY(owner, name)) WITHOUT ROWID;";
 
-/* Rates: claims of another mode, and their resources. */
+/* Adds rates: a mode of claims, and resources. */
 static const char schema_15[] = "";
 
-/* Ends may have the start times of survivors. */
+/* Adds the start times of survivors to ends. */
 static const char schema_16[] = "";
 
-/* Jobs may wait for others: two tags, two types of events, a result. */
+/* Adds jobs that wait for others: two tags, two types of events, a result. */
 static const char schema_17[] = "";
 
-/* Resources: what was set of queues by hand. */
+/* Adds queues that were set by hand to resources. */
 static const char schema_18[] = "";
 
-/* Another attempt may follow one that has failed: seven tags, and what ends say of it. */
+/* Adds retries: seven tags, and fields of ends. */
 static const char schema_19[] = "";
 
-/* The time limit that a queue gives a job is beside what the job says: one tag. */
+/* Adds a queue's time limit beside the job's own: a tag. */
 static const char schema_20[] = "";
 
-/* Jobs may be paused: two types of events. */
+/* Adds pauses: two types of events. */
 static const char schema_21[] = "";
 
-/* What waits may be changed: one type of events. */
+/* Adds edits of waiting jobs: a type of events. */
 static const char schema_22[] = "";
 
-/* A STARTING may say what earlier attempts have left, and their events go. */
+/* Adds to STARTING the summary of earlier attempts, whose events are then deleted. */
 static const char schema_23[] = "";
 
-/* Elements may wait for those of another array: one tag, and ends of theirs. */
+/* Adds elements that wait for those of another array: a tag, and ends of these. */
 static const char schema_24[] = "";
 
-/* The keys by which antecedents were named may be kept: one tag. */
+/* Adds the keys by which antecedents were named: a tag. */
 static const char schema_25[] = "";
 
-/* Queues may be for certain users and groups, by hand: numbers of theirs. */
+/* Adds users and groups to queues that were set by hand: numbers. */
 static const char schema_26[] = "";
 
-/* Edits may say which jobs are waited for. */
+/* Adds antecedents to edits. */
 static const char schema_27[] = "";
 
-/* Whose the ended jobs are: a number of their bodies, from here on in a column. */
+/* Adds a column for the owner of ended jobs, which was only in their bodies. */
 static const char schema_28[] =
     "ALTER TABLE ended ADD COLUMN uid INTEGER NOT NULL DEFAULT -1;"
     "UPDATE ended SET uid=volt_owner((SELECT body FROM job WHERE job.id=ended.id));"
     "CREATE INDEX ended_of ON ended(uid);";
 
-/* Keys outlive their jobs. */
+/* Adds keys that outlive their jobs. */
 static const char schema_29[] =
     "CREATE TABLE key(id INTEGER PRIMARY KEY, uid INTEGER NOT NULL, at INTEGER NOT NULL,"
     " body BLOB NOT NULL);"
     "CREATE INDEX key_of ON key(uid);";
 
-/* The way from each version to the next; [0] makes a store. */
+/* Migration from each version to the next; [0] makes a store. */
 static const char *const migrations[DB_VERSION] = {
     schema_1,  schema_2,  schema_3,  schema_4,  schema_5,  schema_6,
     schema_7,  schema_8,  schema_9,  schema_10, schema_11, schema_12,
@@ -193,7 +193,7 @@ static const char *const sql[DB_STATEMENTS] = {
         "AND item<=?4 ORDER BY item,seq LIMIT ?5",
 };
 
-/* The version whose schema a statement needs. */
+/* Returns the first version whose schema has what the statement needs. */
 static int since(int statement)
 {
     if (statement >= DB_KEY_GET)
@@ -212,7 +212,7 @@ static int since(int statement)
 
 /* --- files ---------------------------------------------------------------------- */
 
-/* The n of "jobs.<n>.db" and what follows it; false: another name. */
+/* Parses "jobs.<n>.db" and returns n and the rest of the name. False: another name. */
 static bool parse_name(const char *name, uint64_t *ret_number, const char **ret_rest)
 {
     char *end;
@@ -264,8 +264,8 @@ void db_sweep(const char *dir, uint64_t number)
     closedir(d);
 }
 
-/* An empty file for SQLite to fill, readable by nobody else: jobs' environments are in
- * it. The journal takes its mode over. */
+/* Makes an empty file for SQLite to fill. Only the owner can read it, as it has the
+ * environments of jobs. The journal takes over its mode. */
 static int make_empty(const char *path)
 {
     if (unlink(path) < 0 && errno != ENOENT)
@@ -290,7 +290,7 @@ static int sync_path(const char *path, int flags)
     return r;
 }
 
-/* The complete file at `from` gets its name; both are on disk after that. */
+/* Gives the complete file at `from` its name; afterwards both are on disk. */
 static int publish(const char *dir, const char *from, const char *to)
 {
     int r = sync_path(from, 0);
@@ -310,7 +310,8 @@ bool db_is_full(struct db *db, int rc)
            ((rc & 0xff) == SQLITE_IOERR && (error == ENOSPC || error == EDQUOT));
 }
 
-/* Why a file could not be opened, which SQLite's own words do not say; 0: unknown. */
+/* Returns the errno of a file that could not be opened, which SQLite's text does not say;
+ * 0: unknown. */
 static int open_errno(struct db *db, int rc)
 {
     if (rc == SQLITE_CANTOPEN_SYMLINK)
@@ -323,7 +324,7 @@ int db_errno(struct db *db, int rc)
 {
     const int error = open_errno(db, rc);
 
-    if (error) /* a file that is not there is no row that is not there */
+    if (error) /* ENOENT means a missing row to callers */
         return error == ENOENT ? -EIO : -error;
     switch (rc & 0xff) {
     case SQLITE_OK:
@@ -335,7 +336,7 @@ int db_errno(struct db *db, int rc)
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
     case SQLITE_FORMAT:
-    case SQLITE_ERROR: /* a table that is not there */
+    case SQLITE_ERROR: /* a missing table */
         return -EBADMSG;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -429,8 +430,8 @@ static int prove_version(struct db *db, const char *path, struct volt_error *err
     return 0;
 }
 
-/* volt_owner(BODY): the owner of a job, by the body of its row; -1: it has no row, or
- * the row is damaged, which the load finds. */
+/* volt_owner(BODY): returns the owner of a job from the body of its row; -1: the row is
+ * missing or damaged, which the load finds. */
 static void owner_of_body(sqlite3_context *context, int n, sqlite3_value **value)
 {
     struct unpack u =
@@ -441,8 +442,8 @@ static void owner_of_body(sqlite3_context *context, int n, sqlite3_value **value
     sqlite3_result_int64(context, u.failed ? -1 : (int64_t)uid);
 }
 
-/* One transaction: the file has the latest version afterwards, or the one that it had;
- * and the disk is waited for once, not for each version. */
+/* Migrates in one transaction: afterwards the file has the latest version, or still the
+ * old one. One transaction also waits for the disk only once. */
 static int migrate(struct db *db)
 {
     static const char done[] = "PRAGMA user_version=" NUMBER(DB_VERSION) "; COMMIT";
@@ -472,13 +473,13 @@ static int prepare(struct db *db)
     return rc;
 }
 
-/* journal_mode answers with a row, which sqlite3_exec() passes over. The cache is small:
- * rows are written in the order of their ids, and the daemon keeps the live ones. */
+/* sqlite3_exec() ignores the row that journal_mode returns. The cache is small: rows are
+ * written in order of ids, and memory has the live jobs. */
 static const char writing[] = "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
                               "PRAGMA wal_autocheckpoint=0; PRAGMA cache_size=-1024;"
                               "PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF";
 
-/* Counting every allocation costs the writer a lock each. */
+/* Switches off the count of allocations, which costs the writer a lock each. */
 static void configure(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -491,9 +492,9 @@ static void configure_once(void)
     (void)pthread_once(&once, configure);
 }
 
-/* The file at path and those that SQLite keeps or looks for beside it are regular, as far
- * as they are there: SQLite would wait for the other end of a FIFO. They are not opened
- * for that: closing a file gives up all locks that SQLite has on it in this process. */
+/* Proves that the file at path, and those that SQLite opens beside it, are regular if
+ * they exist: SQLite would wait for the other end of a FIFO. It opens none of them, as
+ * closing a file drops all locks that SQLite has on it in this process. */
 static int prove_files(const char *path, struct volt_error *err)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
@@ -514,9 +515,9 @@ static int prove_files(const char *path, struct volt_error *err)
     return 0;
 }
 
-/* A connection that nobody shares keeps the journal's index in its memory, if it says so
- * before it looks into the file. A journal stays what it is; where there is none, the
- * empty one that SQLite makes goes with the connection. */
+/* Makes the connection leave no trace. Exclusive mode, set before the first read, keeps
+ * the journal's index in memory. An existing journal stays as it is. If there is none,
+ * SQLite makes an empty one and removes it at the end of the connection. */
 static int leave_no_trace(struct db *db, const char *path)
 {
     char journal[PATH_MAX];
@@ -527,9 +528,9 @@ static int leave_no_trace(struct db *db, const char *path)
     return sqlite3_exec(db->handle, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL);
 }
 
-/* A file that was not in this mode had a journal of another kind, which SQLite has
- * removed. Until that is on disk a power cut can bring it back, and what was written
- * since would be taken back with it. */
+/* Syncs the directory. If the file was not in WAL mode before, SQLite has removed a
+ * journal of another kind. A power cut could bring that back, and undo with it what was
+ * written since. */
 static int sync_removal(const char *path, struct volt_error *err)
 {
     char dir[PATH_MAX];
@@ -692,8 +693,8 @@ static uint64_t now_usec(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-/* The first sums and a life that nobody has lived. Numbers of news begin with the time,
- * so that those of two stores never meet. */
+/* Writes the first sums, and a life number that no start has used. Numbers of news begin
+ * with the time, so that two stores never share numbers. */
 static int fill(struct db *db)
 {
     struct row_sums sums = {.first = now_usec()};

@@ -12,7 +12,7 @@ static void pack_bytes(struct pack *p, const struct pack *part)
     p->failed |= part->failed;
 }
 
-/* spec: memory to work in. */
+/* Packs a submission; `spec` is scratch. */
 static void pack_submit(struct pack *p, const struct store_fact_submit *f,
                         struct spec_pack *spec)
 {
@@ -46,7 +46,7 @@ static bool are_of_one(const struct store_fact *a, const struct store_fact *b)
            a->event.key.index == b->event.key.index;
 }
 
-/* The events from i on that belong into one row; returns the index behind them. */
+/* Packs the events from i on that belong into one row. Returns the index after them. */
 static size_t pack_events(struct pack *p, const struct store_fact *facts, size_t i,
                           size_t n, uint64_t life, struct pack *events)
 {
@@ -172,7 +172,7 @@ void entry_add_forget(struct entry_packing *e, const uint64_t *ids, size_t n)
     }
 }
 
-/* Of its exact size, for a burst has 200,000 of them. */
+/* Returns the entry at its exact size, as a burst has 200,000 entries. */
 static struct group_entry *exact(const struct pack *p)
 {
     void *entry = realloc(p->lent ? NULL : p->bytes, p->n);

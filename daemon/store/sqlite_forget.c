@@ -1,8 +1,8 @@
-/* Retention: the oldest ended jobs of each owner go, with all they had (owners.h); and
- * others on demand.
+/* Retention: purges the oldest ended jobs of each owner (owners.h), and other jobs on
+ * demand.
  *
- * Jobs that are neighbours in id mostly end, and go, together: a run of them costs a pass
- * over its rows, for the sums, and a deletion in each table, instead of some statements
+ * Jobs with neighbouring ids mostly end, and leave, together. A run of them costs one
+ * pass over its rows for the sums, and one deletion per table, instead of some statements
  * per job. */
 #include <errno.h>
 
@@ -26,8 +26,8 @@ static int drop(struct sqlite_store *s, enum db_statement which, int64_t first,
     return db_run(over(s, which, first, last));
 }
 
-/* Rows of a table whose key is (job, b, c): each one's columns are the key, then the
- * body. */
+/* Deletes the events or outputs of a run of jobs. The columns are the key (job, b, c),
+ * then the body. */
 static int drop_rows(struct sqlite_store *s, enum row_table table, int64_t first,
                      int64_t last)
 {
@@ -51,8 +51,8 @@ static int drop_rows(struct sqlite_store *s, enum row_table table, int64_t first
     return drop(s, events ? DB_EVENT_DROP : DB_OUTPUT_DROP, first, last);
 }
 
-/* The contents that a job's body names are used once less. *ret_exec: it was a
- * process. */
+/* Counts one use less of each content that a job's body names. *ret_exec: the job is of
+ * kind exec. */
 static int unuse_contents(struct sqlite_store *s, const void *body, size_t n,
                           bool *ret_exec)
 {
@@ -67,7 +67,8 @@ static int unuse_contents(struct sqlite_store *s, const void *body, size_t n,
     return rc;
 }
 
-/* ids: of them all; 0 from now on for what was no process. */
+/* Deletes the rows of a run of jobs. `ids` has an entry for each job, which becomes 0
+ * unless the job is of kind exec. */
 static int drop_jobs(struct sqlite_store *s, int64_t first, int64_t last, uint64_t *ids)
 {
     sqlite3_stmt *st = over(s, DB_JOB_RUN, first, last);
@@ -96,7 +97,7 @@ static int drop_jobs(struct sqlite_store *s, int64_t first, int64_t last, uint64
     return rc == SQLITE_DONE ? drop(s, DB_JOB_DROP, first, last) : rc;
 }
 
-/* n jobs with ids one after the other, all of which have ended. */
+/* Deletes n ended jobs with consecutive ids. */
 static int drop_run(struct sqlite_store *s, uint64_t *ids, int n)
 {
     const int64_t first = (int64_t)ids[0], last = (int64_t)ids[n - 1];
@@ -109,7 +110,8 @@ static int drop_run(struct sqlite_store *s, uint64_t *ids, int n)
     return rc == SQLITE_OK ? drop(s, DB_ENDED_DROP, first, last) : rc;
 }
 
-/* What a job is, by its body: so many elements, or 1. SQLITE_OK or the error. */
+/* Reads from a job's body its number of elements; 1: no array. Returns SQLITE_OK or the
+ * error. */
 static int count_of(const void *body, size_t n, uint64_t *ret)
 {
     struct unpack u = unpack_of(body, n);
@@ -120,8 +122,8 @@ static int count_of(const void *body, size_t n, uint64_t *ret)
     return r == 0 ? SQLITE_OK : r == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT;
 }
 
-/* Takes the ended job at which the statement is out of the sums. SQLITE_OK or the
- * error. */
+/* Removes the ended job at which the statement stands from the sums. Returns SQLITE_OK or
+ * the error. */
 static int take_out(struct sqlite_store *s, sqlite3_stmt *st)
 {
     const struct row_key key = {.table = ROW_ENDED,
@@ -172,8 +174,8 @@ int sqlite_choose_leaving(struct sqlite_store *s, const struct store_retention *
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Notes in `forgotten` which of those that are leaving are beyond retention, and takes
- * them out of the sums. SQLITE_OK or the error. */
+/* Notes in `forgotten` the leaving jobs that are still beyond retention, and removes them
+ * from the sums. Returns SQLITE_OK or the error. */
 static int choose(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, int *ret_n)
 {
     const uint64_t share = owners_share(&s->owners, keep);
@@ -184,7 +186,7 @@ static int choose(struct sqlite_store *s, uint64_t keep, uint64_t before_usec, i
     while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         const uint64_t id = (uint64_t)sqlite3_column_int64(st, 0);
 
-        if (id != s->leaving[*ret_n]) /* an older one has ended since, or one has gone */
+        if (id != s->leaving[*ret_n]) /* another is the oldest now */
             break;
         if (!owner_beyond(s->leaver, share) &&
             (uint64_t)sqlite3_column_int64(st, 1) >= before_usec)
@@ -223,7 +225,7 @@ int sqlite_forget_one(struct sqlite_store *s, int64_t id)
     if (there)
         rc = take_out(s, get);
     (void)sqlite3_reset(get);
-    if (!there) /* it has gone, or has not ended */
+    if (!there) /* purged before, or not ended */
         return rc == SQLITE_DONE ? SQLITE_OK : rc;
     if (rc == SQLITE_OK)
         rc = drop_run(s, ids, 1);

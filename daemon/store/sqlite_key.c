@@ -57,7 +57,8 @@ bool sqlite_key_row(sqlite3_stmt *st, struct store_key *ret, struct row_key *ret
            row_open(body, n, ret_at, &payload) && unpack_key(body, payload, ret);
 }
 
-/* The sums, and the count of the owner, without the row at which the statement is. */
+/* Removes the row at which the statement stands from the sums and from its owner's
+ * count. */
 static int take_out(struct sqlite_store *s, sqlite3_stmt *st, struct store_key *ret)
 {
     struct row_key at;
@@ -126,7 +127,8 @@ int sqlite_put_key(struct sqlite_store *s, const struct store_key *key)
     return rc == SQLITE_OK && key->at_usec ? insert(s, key) : rc;
 }
 
-/* Notes them, and takes them out of the sums. SQLITE_OK or the error. */
+/* Notes the keys to be deleted in `expired`, and removes them from the sums. Returns
+ * SQLITE_OK or the error. */
 static int choose(struct sqlite_store *s, const struct owner *owner, uint64_t before_usec,
                   int *ret_n)
 {

@@ -1,10 +1,11 @@
-/* The commit log of the SQLite backend: entries into groups, which the writer takes. */
+/* The commit log of the SQLite backend: packs facts into entries of groups, which the
+ * writer takes. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "daemon/store/sqlite_store.h"
 
-/* Takes entry. */
+/* Appends an entry, which it takes, also on error. */
 static int enter(struct sqlite_store *s, struct group_entry *entry,
                  struct store_commit *c)
 {

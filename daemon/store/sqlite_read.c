@@ -1,8 +1,7 @@
-/* Reading beside the writer: single rows and ended jobs, over a connection that only
- * reads.
+/* Reads single rows and ended jobs beside the writer, over a connection that only reads.
  *
- * The connection is opened when first needed. It never has a transaction open between two
- * reads, so it holds up no checkpoint. */
+ * The connection is opened at first use. It has no transaction open between two reads, so
+ * it holds up no checkpoint. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +30,8 @@ static int begin_locked(struct sqlite_store *s)
     return r;
 }
 
-/* The body of the row that the bound statement finds. */
+/* Returns a copy of the body of the row that the bound statement finds, without its
+ * CRC. */
 static int take_locked(struct sqlite_store *s, sqlite3_stmt *st,
                        const struct row_key *key, void **ret, size_t *ret_n)
 {

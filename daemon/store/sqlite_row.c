@@ -42,8 +42,9 @@ bool row_open(const void *body, size_t n, const struct row_key *key, size_t *ret
     return true;
 }
 
-/* splitmix64's finish: sums of rows with other keys are equal as rarely as 2^-64. Two
- * bodies of one key are told apart by their CRC, so these as rarely as 2^-32. */
+/* The finisher of splitmix64. Rows with other keys have equal sums with probability
+ * 2^-64. Two bodies of one key differ by their CRC, so these have equal sums with
+ * 2^-32. */
 static uint64_t mix(uint64_t v)
 {
     v = (v ^ v >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -105,15 +106,15 @@ bool row_sums_unpack(struct row_sums *s, const void *payload, size_t n)
         s->output.rows = unpack_number(&u);
         s->output.sum = unpack_number(&u);
     }
-    s->first = !u.failed && u.at < u.end ? unpack_number(&u) : 0;   /* before 4: none */
-    s->last_id = !u.failed && u.at < u.end ? unpack_number(&u) : 0; /* before 7 */
+    s->first = !u.failed && u.at < u.end ? unpack_number(&u) : 0;   /* before 4: absent */
+    s->last_id = !u.failed && u.at < u.end ? unpack_number(&u) : 0; /* before 7: absent */
     s->resource = (struct row_sum){0};
-    if (!u.failed && u.at < u.end) { /* before 14: none */
+    if (!u.failed && u.at < u.end) { /* before 14: absent */
         s->resource.rows = unpack_number(&u);
         s->resource.sum = unpack_number(&u);
     }
     s->key = (struct row_sum){0};
-    if (!u.failed && u.at < u.end) { /* before 29: none */
+    if (!u.failed && u.at < u.end) { /* before 29: absent */
         s->key.rows = unpack_number(&u);
         s->key.sum = unpack_number(&u);
     }

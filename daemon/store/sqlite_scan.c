@@ -1,5 +1,5 @@
-/* See sqlite_scan.h. Jobs, their events and the mark of their end are read side by side,
- * all in order of their ids; a row without a partner is damage. */
+/* See sqlite_scan.h. Reads jobs, their events and the rows of `ended` side by side, all
+ * in order of ids. A row without a partner is damage. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define CACHED 64
 
-/* A content that was read: jobs in a row mostly share theirs. */
+/* A content that was read, as jobs in a row mostly share theirs. */
 struct cached {
     int64_t id;
     struct pack bytes; /* payload */
@@ -23,11 +23,11 @@ struct reader {
     struct scan *scan;
     struct row_sums *sums;
     sqlite3_stmt *jobs, *events, *ended;
-    int jobs_rc, events_rc, ended_rc; /* SQLITE_ROW: there is one */
-    int64_t ended_uid;                /* of the row that was read last */
-    int rows;                         /* of a range, since others could read ... */
+    int jobs_rc, events_rc, ended_rc; /* SQLITE_ROW: it stands at a row */
+    int64_t ended_uid;                /* of the row of `ended` read last */
+    int rows;                         /* ranges: rows since the last pause ... */
     size_t bytes;                     /* ... and their bytes */
-    bool breathed;                    /* and what was listed may have gone */
+    bool breathed;                    /* there was a pause: listed jobs may be purged */
     struct cached cache[CACHED];
     int result;
 };
@@ -45,8 +45,8 @@ __attribute__((format(printf, 2, 3))) static int damage(struct reader *r,
     return r->result;
 }
 
-/* A table could not be read: that is damage, or an error of the moment (no memory, no
- * descriptor), which says nothing about the store. */
+/* Notes that a table could not be read. The cause is damage, or a passing error (no
+ * memory, no descriptor) that says nothing about the store. */
 static void note_error(struct reader *r, int rc, const char *table)
 {
     struct db *db = r->scan->db;
@@ -81,8 +81,8 @@ static void step_ended(struct reader *r)
     step(r, r->ended, &r->ended_rc, "ended");
 }
 
-/* The row that the statement is at. A body of another type than BLOB is damage: SQLite
- * would convert it, and the bytes would be gone. */
+/* Returns the body of the row at which the statement stands. NULL: it is no BLOB, which
+ * is damage; SQLite would convert it and change its bytes. */
 static const void *body_of(sqlite3_stmt *st, int column, size_t *ret_n)
 {
     if (sqlite3_column_type(st, column) != SQLITE_BLOB)
@@ -127,7 +127,8 @@ static int read_contents(struct reader *r)
     return r->result;
 }
 
-/* NULL: damage, which has been told, or another error. id 0: n 0. */
+/* Returns the bytes of a content, and counts the use. Borrowed until the next call. NULL:
+ * damage, which was reported, or another error. */
 static const void *content_of(struct reader *r, int64_t id, long long job, size_t *ret_n)
 {
     struct cached *c = &r->cache[(uint64_t)id % CACHED];
@@ -167,7 +168,7 @@ static const void *content_of(struct reader *r, int64_t id, long long job, size_
 
 /* --- resources ------------------------------------------------------------------ */
 
-/* What a body says of a resource, behind its name. */
+/* Reads the fields of a resource that follow its name. */
 static void unpack_resource(struct unpack *u, struct store_loaded_resource *ret)
 {
     ret->capacity = unpack_number(u);
@@ -185,7 +186,7 @@ static void unpack_numbers(struct unpack *u, uint64_t *numbers,
         numbers[ret->n++] = unpack_number(u);
 }
 
-/* The name is a part of the body: it is proved with it. */
+/* Reads a resource or queue. The name is part of the body, so the CRC proves it too. */
 static void read_resource(struct reader *r, sqlite3_stmt *st)
 {
     const struct row_key key = {.table = ROW_RESOURCE, .a = sqlite3_column_int64(st, 0)};
@@ -243,7 +244,7 @@ static int read_resources(struct reader *r)
 
 /* --- keys ----------------------------------------------------------------------- */
 
-/* False: it is damaged. */
+/* Reads a key and passes it to fn. Returns false if it is damaged, or after an error. */
 static bool read_key(struct reader *r, sqlite3_stmt *st)
 {
     struct store_loaded loaded = {.type = STORE_LOADED_KEY};
@@ -284,7 +285,8 @@ static int read_keys(struct reader *r)
     return r->result;
 }
 
-/* Of a range: the job has gone, and its key may be left. */
+/* Reads the key that a purged job may have left. Ranges only. Returns whether there is
+ * one. */
 static bool read_key_of(struct reader *r, int64_t id)
 {
     sqlite3_stmt *st = r->scan->db->statement[DB_KEY_GET];
@@ -316,7 +318,7 @@ static int unpack_job(struct reader *r, struct unpack *u, int64_t id,
     parts.own_n = unpack_left(u);
     if (env && !(parts.env = content_of(r, env, id, &parts.env_n)))
         return -EBADMSG;
-    /* The two may share a place of the cache: env is used before argv is read. */
+    /* Both may have the same place in the cache, so env is copied before argv is read. */
     struct pack kept = {0};
     if (env && argv && (uint64_t)env % CACHED == (uint64_t)argv % CACHED && env != argv) {
         pack_raw(&kept, parts.env, parts.env_n);
@@ -337,7 +339,7 @@ static void note_seq(struct reader *r, int64_t seq)
         r->sums->seq = (uint64_t)seq + 1;
 }
 
-/* The job has ended: it is counted, and its owner is the one whose history it is in. */
+/* Counts an ended job for its owner, and proves that `ended` names the same owner. */
 static void count_ended(struct reader *r, const struct store_loaded_job *job)
 {
     const struct owner_change more = {
@@ -350,8 +352,8 @@ static void count_ended(struct reader *r, const struct store_loaded_job *job)
         r->result = -ENOMEM;
 }
 
-/* The job's row and its SUBMIT. ended: its row there, or NULL. False: go on with the
- * next. */
+/* Reads a job and passes it to fn. ended: its row of `ended`, or NULL. Returns false if
+ * its events are to be skipped. */
 static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
 {
     const struct row_key key = {
@@ -372,7 +374,7 @@ static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
         return false;
     }
     row_sum_add(&r->sums->job, row_digest(body, n, &key));
-    r->sums->last_id = (uint64_t)id; /* they come in order */
+    r->sums->last_id = (uint64_t)id; /* in order of ids */
     note_seq(r, key.b);
     struct unpack u = unpack_of(body, payload);
     int result = unpack_job(r, &u, id, &loaded.job);
@@ -388,7 +390,7 @@ static bool read_job(struct reader *r, int64_t id, const struct row_key *ended)
     return result == 0 && r->result == 0;
 }
 
-/* The events of the row that events is at. */
+/* Reads the events of the row at which r->events stands. */
 static void read_events(struct reader *r, int64_t id)
 {
     const struct row_key key = {.table = ROW_EVENT,
@@ -427,7 +429,8 @@ static void read_events(struct reader *r, int64_t id)
     }
 }
 
-/* Whether `ended` names the job; rows of smaller ids are alone. */
+/* Returns whether `ended` has a row of the job. Rows of smaller ids have no job:
+ * damage. */
 static bool read_ended(struct reader *r, int64_t id, struct row_key *ret)
 {
     while (r->ended_rc == SQLITE_ROW && r->result == 0) {
@@ -543,7 +546,8 @@ int scan_run(struct scan *scan, struct row_sums *ret_sums)
     return result;
 }
 
-/* One row of outputs. Its job is in the same transactions, so it is there. */
+/* Reads a row of outputs. Its job has a row, as both were written and deleted by the same
+ * transactions. */
 static void read_output(struct reader *r, sqlite3_stmt *st)
 {
     const struct row_key key = {.table = ROW_OUTPUT,
@@ -589,7 +593,7 @@ static int run(struct reader *r, enum db_statement st)
     return db_run(r->scan->db->statement[st]) == SQLITE_OK ? 0 : -EIO;
 }
 
-/* Whether the job is still there; the statement is then at its row. */
+/* Returns whether the job is still there; the statement then stands at its row. */
 static bool at_job(struct reader *r, int64_t id)
 {
     (void)sqlite3_reset(r->jobs);
@@ -613,8 +617,8 @@ static void note_most(struct reader *r)
     r->bytes = 0;
 }
 
-/* Others may write and read between two transactions: what they drop is gone as a
- * whole. */
+/* Ends the transaction and begins another, so that others may read and write between
+ * them. A job purged there is gone as a whole. */
 static void breathe(struct reader *r)
 {
     struct scan *scan = r->scan;
@@ -637,7 +641,7 @@ static void breathe_within(struct reader *r, int64_t id)
         r->result = -ESTALE;
 }
 
-/* Events of the items from one to another. */
+/* Reads the events of the items in a range. */
 static void read_events_from(struct reader *r, int64_t id, int64_t item, int64_t last)
 {
     int64_t seq = INT64_MIN;
@@ -690,7 +694,7 @@ static void read_kept_job(struct reader *r, const struct store_range *range, int
     (void)sqlite3_reset(r->jobs);
 }
 
-/* The ids of a page; their number. */
+/* Lists the ids of a page. Returns their number. */
 static size_t list_ended(struct reader *r, const struct store_range *range,
                          int64_t ids[STORE_RANGE_MAX])
 {
@@ -778,8 +782,9 @@ int scan_prove_sums(struct scan *scan, const struct row_sums *want,
     return r;
 }
 
-/* A row of meta has been read with r: what is damaged or missing is told, and may be gone
- * over; another error ends it, as nothing is known of the row then. */
+/* Judges the result r of reading a row of meta. A damaged or missing row is reported, and
+ * the scan may go on. After another error nothing is known of the row, so the scan
+ * ends. */
 static int judge_meta(struct scan *scan, int r, const char *what)
 {
     return r == -ENOENT || r == -EBADMSG ? scan->damage(scan->damage_arg, what) : r;

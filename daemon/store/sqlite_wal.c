@@ -1,5 +1,5 @@
-/* See sqlite_wal.h; the format is that of SQLite's documentation, "WAL-mode file format":
- * a header of 32 bytes, then frames: 24 bytes and a page. */
+/* See sqlite_wal.h. The format is that of SQLite's documentation, "WAL-mode file format":
+ * a header of 32 bytes, then frames of 24 bytes and a page. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -24,7 +24,8 @@ static int open_journal(const char *path, int flags)
     return file_open_regular(AT_FDCWD, name, flags | O_NOFOLLOW, 0, NULL);
 }
 
-/* Written, not only allocated: blocks that were never written are as dear as new ones. */
+/* Writes zeros and syncs them. Allocation is not enough: the first write to an allocated
+ * block costs as much as a new block. */
 static int write_zeros(int fd, off_t at, off_t end)
 {
     static const uint8_t zeros[1 << 16];
@@ -40,7 +41,8 @@ static int write_zeros(int fd, off_t at, off_t end)
     return fdatasync(fd) < 0 ? -errno : 0;
 }
 
-/* No lock of SQLite's goes with the descriptor: it has none on the journal itself. */
+/* Closing this descriptor drops no lock of SQLite, which has no lock on the journal
+ * itself. */
 int wal_extend(const char *path, uint64_t bytes)
 {
     int fd = open_journal(path, O_WRONLY), r;
@@ -52,7 +54,7 @@ int wal_extend(const char *path, uint64_t bytes)
     if (r == 0 && st.st_size > HEADER && (uint64_t)st.st_size < bytes) {
         r = write_zeros(fd, st.st_size, (off_t)bytes);
         if (r < 0)
-            (void)ftruncate(fd, st.st_size); /* no room: it is worth more to others */
+            (void)ftruncate(fd, st.st_size); /* no room: others need it more */
     }
     close(fd);
     return r;

@@ -1,22 +1,20 @@
-/* The writer: groups become transactions, the journal is checkpointed, and what the disk
- * does to us is borne.
+/* The writer: turns groups into transactions, checkpoints the journal, and handles errors
+ * of the disk.
  *
- *   disk full      submissions of the group are refused and further ones at once; the
- *                  reserve gives its room to the rest, which is tried until it is kept.
- *                  Every FULL_RETRY the reserve is tried again: when it has its room,
- *                  submissions are taken again.
- *   disk failing   any other error of a file, or its name has gone. Nothing is
- *                  acknowledged from the failed group on: after a failed fsync the kernel
- *                  calls the pages clean though they are not on disk, so a retry would
- *                  lie. It is said, and voltd ends at once. The next start takes what is
- *                  in the journal, writes it into the file and syncs that before it
- *                  begins; jobs run on meanwhile.
- *   anything else  no memory, somebody else's lock, rows that SQLite will not have: the
- *                  group is tried again.
- *
- * Where the latter does not help soon, the submissions of the group are refused and
- * further ones at once, and the rest is tried until it is kept, ever less often.
- * When a transaction succeeds, submissions are taken again. */
+ *   disk full      submissions of the group and further ones are refused. The reserve is
+ *                  released for the other facts, which are tried until they are durable.
+ *                  Every FULL_RETRY the writer tries to take the reserve again; once it
+ *                  has its room, submissions are accepted again.
+ *   disk failing   any other error of a file, or the file was removed. Nothing of the
+ *                  group is acknowledged. After a failed fsync the kernel calls pages
+ *                  clean that are not on disk, so a retry would lie. The writer logs the
+ *                  error and voltd ends at once. The next start copies the journal into
+ *                  the file and syncs that before it begins; jobs run on.
+ *   anything else  no memory, a lock of another process, rows that SQLite rejects: the
+ *                  group is tried again. If that does not help soon, its submissions and
+ *                  further ones are refused. The other facts are tried until they are
+ *                  durable, at growing intervals. When a transaction succeeds,
+ *                  submissions are accepted again. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,20 +26,19 @@
 #include "daemon/store/sqlite_store.h"
 #include "daemon/store/sqlite_wal.h"
 
-#define CHECKPOINT_PAGES 4096 /* 16 MiB of journal */
-#define CHECKPOINT_FULL  256  /* the reserve is to last */
-#define TRUNCATE_PAGES                                                                   \
-    16384                /* 64 MiB: readers hold it up; all of it at the next chance */
-#define AHEAD_LEAST   64 /* frames: the journal is written ahead by as much as it has, */
-#define AHEAD_MOST    (CHECKPOINT_PAGES + 256)
-#define AHEAD_LOW     16 /* when there are fewer left */
-#define FULL_RETRY    UINT64_C(250000)
-#define FAILING_RETRY UINT64_C(500000)
-#define RETRY_DOUBLES 3                  /* up to 4 s */
-#define PASSING_TRIES 3                  /* FULL_RETRY apart: what may pass by itself */
-#define FORGET_BEHIND 20000              /* ended jobs beyond retention, under load */
-#define FORGET_EVERY  UINT64_C(60000000) /* a look at the clock of an idle store */
-#define LAST_TRIES    8                  /* at the end of the daemon */
+#define CHECKPOINT_PAGES 4096  /* 16 MiB of journal */
+#define CHECKPOINT_FULL  256   /* so that the reserve lasts */
+#define TRUNCATE_PAGES   16384 /* 64 MiB, if readers hold it up: truncate when possible */
+#define AHEAD_LEAST      64    /* frames; the journal is extended to twice its use, */
+#define AHEAD_MOST       (CHECKPOINT_PAGES + 256)
+#define AHEAD_LOW        16 /* when fewer than these are left */
+#define FULL_RETRY       UINT64_C(250000)
+#define FAILING_RETRY    UINT64_C(500000)
+#define RETRY_DOUBLES    3     /* up to 4 s */
+#define PASSING_TRIES    3     /* FULL_RETRY apart, for errors that may pass */
+#define FORGET_BEHIND    20000 /* ended jobs beyond retention, under load */
+#define FORGET_EVERY     UINT64_C(60000000) /* between checks of ages */
+#define LAST_TRIES       8                  /* while voltd ends */
 
 __attribute__((format(printf, 2, 3))) static void say(struct sqlite_store *s,
                                                       const char *format, ...)
@@ -73,7 +70,7 @@ static bool has_others(const struct group_entry *e)
     return e;
 }
 
-/* A file that somebody has removed, or moved away, keeps nothing. */
+/* Commits, unless the file was removed or moved away: then nothing would be durable. */
 static int commit(struct sqlite_store *s)
 {
     int moved = 0;
@@ -84,7 +81,8 @@ static int commit(struct sqlite_store *s)
     return db_run(s->db.statement[DB_COMMIT]);
 }
 
-/* SQLITE_OK: kept. Otherwise nothing has changed. */
+/* Writes the group in one transaction, with or without its submissions. Returns SQLITE_OK
+ * if it is durable; otherwise nothing has changed. */
 static int write_once(struct sqlite_store *s, const struct group_entry *first,
                       bool with_submits)
 {
@@ -112,7 +110,7 @@ static int write_once(struct sqlite_store *s, const struct group_entry *first,
     return rc;
 }
 
-/* Submissions are refused as long as one of the two is so. */
+/* Sets why submissions are refused: `failing` before `full`. */
 static void set_refusal(struct sqlite_store *s)
 {
     groups_refuse(&s->groups, s->failing ? -EIO : s->full ? -ENOSPC : 0);
@@ -160,13 +158,13 @@ static void become_sound(struct sqlite_store *s)
     say(s, "the store can be written again");
 }
 
-/* The error may be one of the disk, whose cache is not to be trusted then. */
+/* Returns whether the disk failed: its cache is then not to be trusted. */
 static bool is_of_disk(struct sqlite_store *s, int rc)
 {
     return db_needs_restart(rc) && !db_is_full(&s->db, rc);
 }
 
-/* voltd ends by it. In a test, where it goes on, nothing is kept any more. */
+/* Gives up: voltd ends. In a test, which goes on, nothing is written any more. */
 static void give_up(struct sqlite_store *s, int rc)
 {
     say(s, "cannot write %.100s: %s: voltd ends, to go on with what is on disk", s->dir,
@@ -177,7 +175,7 @@ static void give_up(struct sqlite_store *s, int rc)
         s->failed();
 }
 
-/* Whether a store that failed can be written: by a transaction that changes nothing. */
+/* Tries whether a store that failed can be written, by a transaction without changes. */
 static void look_for_health(struct sqlite_store *s)
 {
     const struct row_sums before = s->sums;
@@ -200,14 +198,14 @@ static void look_for_health(struct sqlite_store *s)
 
 /* --- groups --------------------------------------------------------------------- */
 
-/* A group that is being written. */
+/* State of the group that is being written. */
 struct attempt {
-    int refused; /* 0, or how its submissions have ended already */
+    int refused; /* 0, or the -errno with which its submissions have ended */
     unsigned failures, pauses;
 };
 
-/* One failure more, of what does not pass by itself: submissions wait no longer, and
- * the rest waits longer each time. */
+/* Handles an error that does not pass: the submissions of the group are refused, and each
+ * retry of the other facts waits longer. */
 static void persist(struct sqlite_store *s, struct attempt *a, int rc)
 {
     become_failing(s, rc);
@@ -220,17 +218,17 @@ static void persist(struct sqlite_store *s, struct attempt *a, int rc)
     a->pauses += a->pauses < RETRY_DOUBLES;
 }
 
-/* Neither a full disk nor a failing one. */
+/* Handles an error that is neither a full nor a failing disk. */
 static void bear(struct sqlite_store *s, struct attempt *a, int rc)
 {
     if ((rc == SQLITE_NOMEM || rc == SQLITE_BUSY) && a->failures++ < PASSING_TRIES)
         groups_pause(&s->groups, FULL_RETRY);
     else
-        persist(s, a, rc); /* without its submissions: it may be one of them */
+        persist(s, a, rc); /* next without its submissions, as one may be the cause */
 }
 
-/* Until it is kept, but for its submissions: *ret_submits is how they ended. 0; -EIO: the
- * daemon ends before it could be kept. */
+/* Writes a group until it is durable. *ret_submits: the status of its submissions.
+ * Returns 0; -EIO: voltd ends before the group is durable. */
 static int write_group(struct sqlite_store *s, const struct group_entry *first,
                        int *ret_submits)
 {
@@ -286,7 +284,8 @@ void sqlite_watch_journal(struct sqlite_store *s)
     (void)sqlite3_wal_hook(s->db.handle, note_pages, s);
 }
 
-/* So that the next commits find blocks to write into: sqlite_wal.h. */
+/* Extends the journal, so that the next commits find blocks to write into:
+ * sqlite_wal.h. */
 static void write_ahead(struct sqlite_store *s)
 {
     char path[PATH_MAX];
@@ -296,8 +295,8 @@ static void write_ahead(struct sqlite_store *s)
         s->wal_pages + AHEAD_LOW <= s->wal_room || s->wal_room >= AHEAD_MOST)
         return;
     room = room < AHEAD_LEAST ? AHEAD_LEAST : room > AHEAD_MOST ? AHEAD_MOST : room;
-    /* Without room it grows as it must; the next one is asked when this one is used
-     * up. */
+    /* Without room SQLite extends the journal itself. The next extension is tried when
+     * this one is used up. */
     if (db_path(s->dir, s->number, "", path) == 0)
         (void)wal_extend(path, wal_bytes((uint64_t)room));
     s->wal_room = room;
@@ -311,7 +310,7 @@ static void checkpoint(struct sqlite_store *s)
                                              : SQLITE_CHECKPOINT_TRUNCATE;
     int rc = sqlite3_wal_checkpoint_v2(s->db.handle, NULL, mode, NULL, NULL);
 
-    s->wal_pages = 0; /* the next commit tells how long it is */
+    s->wal_pages = 0; /* the next commit sets it */
     if (mode == SQLITE_CHECKPOINT_TRUNCATE)
         s->wal_room = 0;
     if (db_is_full(&s->db, rc))
@@ -328,7 +327,7 @@ static uint64_t now_usec(clockid_t clock)
     return (uint64_t)ts.tv_sec * 1000000;
 }
 
-/* What ended before that has been kept for long enough: jobs, keys. */
+/* Times before which jobs and keys must have ended to be old enough. */
 struct ages {
     uint64_t jobs, keys;
 };
@@ -349,8 +348,9 @@ static struct ages oldest_to_keep(struct sqlite_store *s,
     return ages;
 }
 
-/* The row that is damaged is met again and again: told once. What the disk did to the
- * commit is answered as for a group; what it did before has left nothing. */
+/* Handles an error of purging. A damaged row is met again and again, so it is logged
+ * once. A disk error at the commit is handled as for a group; an earlier one has changed
+ * nothing. */
 static void bear_forgetting(struct sqlite_store *s, int rc, bool at_commit)
 {
     if (rc == SQLITE_CORRUPT && !s->told_forgetting)
@@ -361,14 +361,14 @@ static void bear_forgetting(struct sqlite_store *s, int rc, bool at_commit)
         give_up(s, rc);
 }
 
-/* What leaves the store in one transaction. */
+/* Limits of the jobs or keys that one transaction deletes. */
 struct slice {
     const struct store_retention *keep;
     struct owner *owner;
     uint64_t before_usec;
 };
-/* Takes at most FORGET_SLICE of them out, whose number is *ret_n; SQLITE_OK or the
- * error. */
+/* Deletes at most FORGET_SLICE jobs or keys; *ret_n: their number. Returns SQLITE_OK or
+ * the error. */
 typedef int slice_fn(struct sqlite_store *s, const struct slice *slice, int *ret_n);
 
 static int forget_jobs(struct sqlite_store *s, const struct slice *slice, int *ret_n)
@@ -381,8 +381,8 @@ static int expire_keys(struct sqlite_store *s, const struct slice *slice, int *r
     return sqlite_expire_keys(s, slice->owner, slice->before_usec, ret_n);
 }
 
-/* Returns how many have left; -1: they cannot leave now, and the next group meets
- * whatever else hinders it. */
+/* Deletes one slice in a transaction. Returns the number of jobs or keys; -1: the slice
+ * failed, and the next group will meet the error if it lasts. */
 static int let_go(struct sqlite_store *s, slice_fn *fn, const struct slice *slice)
 {
     const struct row_sums before = s->sums;
@@ -404,14 +404,14 @@ static int let_go(struct sqlite_store *s, slice_fn *fn, const struct slice *slic
     return -1;
 }
 
-/* A group waits for the writer, or the end does. */
+/* Returns whether a group waits for the writer, or voltd ends. */
 static bool is_wanted(struct sqlite_store *s)
 {
     return groups_busy(&s->groups) || groups_stopping(&s->groups);
 }
 
-/* Those of the owner that are too old. False: a group waits for the writer, or they
- * cannot leave. */
+/* Deletes the owner's keys that are too old. Returns false if a group waits for the
+ * writer, or if a slice failed. */
 static bool expire_of(struct sqlite_store *s, const struct slice *slice)
 {
     const struct store_retention *keep = slice->keep;
@@ -427,8 +427,9 @@ static bool expire_of(struct sqlite_store *s, const struct slice *slice)
     return true;
 }
 
-/* True: some may leave now. False: none may, or first comes what was appended before it
- * was asked which are needed. */
+/* Chooses the owner's jobs to purge next. Returns whether some may be purged now. If
+ * facts were appended before it asked which jobs are needed, these facts must be written
+ * first. */
 static bool choose_leaving(struct sqlite_store *s, const struct slice *slice)
 {
     int rc = sqlite_choose_leaving(s, slice->keep, slice->before_usec, slice->owner);
@@ -438,7 +439,8 @@ static bool choose_leaving(struct sqlite_store *s, const struct slice *slice)
     return rc == SQLITE_OK && s->nleaving > 0 && !groups_busy(&s->groups);
 }
 
-/* What the owner is to lose. False: a group waits for the writer. */
+/* Purges the owner's jobs beyond retention. Returns false if a group waits for the
+ * writer. */
 static bool forget_of(struct sqlite_store *s, const struct slice *slice)
 {
     const struct store_retention *keep = slice->keep;
@@ -458,9 +460,10 @@ static bool forget_of(struct sqlite_store *s, const struct slice *slice)
     return true;
 }
 
-/* After a group: in slices, so that it costs a commit per FORGET_SLICE ended jobs, and
- * under load only when much has come together. By age: when nothing else is to do, and
- * every FORGET_EVERY; a pass that a group interrupts goes on after that group. */
+/* Purges ended jobs and keys beyond retention, after a group or when idle. It works in
+ * slices, so it costs a commit per FORGET_SLICE jobs. Under load it waits until many jobs
+ * have come together. By age it purges when the writer is idle, and every FORGET_EVERY;
+ * if a group interrupts it, it goes on after that group. */
 static void forget(struct sqlite_store *s, bool idle)
 {
     struct store_retention keep = groups_retention(&s->groups);
@@ -492,8 +495,8 @@ static void forget(struct sqlite_store *s, bool idle)
     }
 }
 
-/* What is only to be forgotten does not wake an idle daemon often, and else nothing
- * does. */
+/* Returns how long the writer may sleep without a group. Ages need a check only every
+ * FORGET_EVERY. */
 static uint64_t patience(struct sqlite_store *s)
 {
     if (s->full)

@@ -1,15 +1,15 @@
-/* The store: what survives of jobs, as facts in the order in which they were appended.
- * The state of a job is the fold of its events (job_update); nothing else is stored.
+/* The store: the durable part of jobs, as facts in the order in which they were appended.
+ * A job's state is the fold of its events (job_update); nothing else is stored.
  *
- * Four interfaces, each a table of functions with a header of its own, so that a file
- * includes only what it uses:
+ * The store has four interfaces, each a table of functions with its own header, so that a
+ * file includes only the part that it uses:
  *
  *   commit_log.h   append facts (fact.h), wait until they are durable, be notified
  *   reader.h       read facts back: all of them at start, ended jobs later
- *   blobs.h        the output of jobs that was stored with their end
+ *   blobs.h        the stored output of jobs
  *   retention.h    how long ended jobs stay, and forgetting on demand
  *
- * SQLite (sqlite.h) implements them, and a store of the tests that forgets. */
+ * Two backends implement them: SQLite (sqlite.h), and a store in memory for tests. */
 #ifndef VOLTD_STORE_STORE_H
 #define VOLTD_STORE_STORE_H
 
@@ -17,10 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STORE_ID_SIZE 16 /* boot id, generation of the record directory */
+#define STORE_ID_SIZE 16 /* bytes of a boot id or directory generation */
 
-/* The store is not the one that was here before (witness.h); a person has to choose.
- * Never an errno of a file. */
+/* The store is not the one that its witness describes (witness.h); a person has to
+ * choose. Never an errno of a file. */
 #define STORE_NOT_WITNESSED EREMCHG
 
 struct store;
@@ -36,7 +36,7 @@ struct store_ops {
     void (*free)(struct store *s);                 /* store_free() */
 };
 
-/* The head of every backend's own struct. The tables never change. */
+/* The head of each backend's own struct. The tables never change. */
 struct store {
     const struct store_ops *ops;
     const struct store_log_ops *log;
@@ -45,22 +45,23 @@ struct store {
     const struct store_retention_ops *retention;
     bool durable; /* store_durable() */
     uint64_t
-        seed; /* a secret that lasts as long as the store, for hashes that it keeps; 0:
-                    * it keeps none */
+        seed; /* a secret for hashes that are stored, of the same lifetime as the store;
+               * 0: nothing is stored */
 };
 
-/* Writes down beside the store how far it has come, so that an older one in its place is
- * refused (witness.h); from the first call on, store_free() does so too. lasting: the
- * name of the file is on disk, too; otherwise when somebody syncs the state directory. 0
- * or -errno, which has been logged: the witness is an older one, as true. Blocks on the
- * disk; any thread, after the load; `ids.file_lock` may be held. */
+/* Writes the witness (witness.h), which says how far the store has come, so that an older
+ * copy in its place is refused. After the first call store_free() writes it too. lasting:
+ * the new name of the file is synced; otherwise a later sync of the state directory does
+ * that. Returns 0, or -errno, which has been logged: the earlier witness stays and is
+ * still true. Blocks on the disk. Any thread, after the load; `ids.file_lock` may be
+ * held. */
 static inline int store_witness(struct store *s, bool lasting)
 {
     return s->ops->witness(s, lasting);
 }
 
-/* Writes what was appended, then closes and frees. No commit may be pending. Blocks. NULL
- * is allowed. */
+/* Writes all appended facts, closes the store and frees it. No commit may be pending.
+ * Blocks. NULL is allowed. */
 static inline void store_free(struct store *s)
 {
     if (s)

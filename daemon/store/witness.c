@@ -29,7 +29,8 @@ static void format(const struct witness *w, char text[WITNESS_SIZE + 1])
     (void)snprintf(p, 11, " %08x\n", crc32c(0, text, (size_t)(p - text)));
 }
 
-/* n digits of that base; any other byte is found by comparing the whole text. */
+/* Returns the value of n digits of that base. Other bytes give a wrong value, which the
+ * comparison in parse() finds. */
 static uint64_t number(const char *text, size_t n, unsigned base)
 {
     uint64_t value = 0;
@@ -42,7 +43,8 @@ static uint64_t number(const char *text, size_t n, unsigned base)
     return value;
 }
 
-/* What is right is what would be written for these numbers, byte by byte. */
+/* Parses a witness: its text must be byte by byte the text that format() makes for these
+ * numbers. */
 static int parse(const char *text, size_t n, struct witness *ret)
 {
     char right[WITNESS_SIZE + 1];
@@ -86,7 +88,7 @@ static int open_dir(const char *dir, struct volt_error *err)
     return fd < 0 ? error_set(err, -errno, "%.150s: %s", dir, strerror(errno)) : fd;
 }
 
-/* What is wrong with a file of the directory, with its path. */
+/* Puts the path of the file before the text of an error. */
 static int place(const char *dir, int r, const struct volt_error *what,
                  struct volt_error *err)
 {
@@ -149,7 +151,8 @@ int witness_write(const char *dir, const struct witness *w, bool lasting,
     return r;
 }
 
-/* Why the witness cannot be read; what to do when it is for what stands in its place. */
+/* Sets the text for a witness that cannot be read; if another kind of file stands in its
+ * place, also the remedy. */
 static int tell_unread(const char *dir, int r, struct volt_error *err)
 {
     const char *odd = r == -EISDIR             ? "it is a directory"

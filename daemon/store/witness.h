@@ -1,34 +1,40 @@
-/* The witness: how far the store had come, in a file of its own beside it.
+/* The witness: a file beside the store that says how far the store had come.
  *
- * A store that is sound may still not be the one it was: removed, it would be made anew,
- * empty; an older copy in its place would run again what has run since. So the store has
- * a random id and counts its starts and its facts, and the file `witness` in the state
- * directory says what of that was on disk already when it was written. A start finds the
- * store at or above its witness, or refuses it.
+ * A valid store may still be the wrong one. If it was removed, an empty one would be
+ * made. If an older copy was put in its place, jobs would run again. So the store has a
+ * random id, and counts its starts and its facts. The file `witness` in the state
+ * directory says which of these were on disk when it was written. A start refuses a store
+ * that is below its witness.
  *
- * Written at each start, after the load has proved the store and the number of the start
- * is on disk; with each block of job ids (ids.h); and at a stop in order, after the last
- * commit. Always after what it says is durable, so that no power cut leaves a store below
- * its witness. No commit waits for it: a block of ids costs one fsync more.
+ * Written:
  *
- * What it does not see: a copy that was made while this voltd ran, behind the latest
- * witness (at most a block of ids ago), and put back after a crash; a state directory
- * that is put back as a whole, or whose witness was removed too. Without a witness no
- * store is refused: there is none before the first start, and none of earlier versions.
+ *   at each start            after the load has proved the store and the number of the
+ *                            start is on disk
+ *   with each block of ids   ids.h
+ *   at an orderly stop       after the last commit
  *
- * `voltd --accept-store` gives the store a new id and writes the witness of that. When a
- * step of it fails, the store is as it was: the right witness, put back, finds it right,
- * and accepting it can be tried again.
+ * The store is always on disk before the witness says so, hence no power cut leaves a
+ * store below its witness. No commit waits for the witness: a block of ids costs one more
+ * fsync.
  *
- * The file is a line of WITNESS_SIZE bytes, of fields of fixed width:
+ * Not detected: a copy that was made while this voltd ran, after the latest witness (at
+ * most a block of ids ago), and put back after a crash; a state directory that was put
+ * back as a whole, or without its witness. Without a witness every store is accepted:
+ * none exists before the first start, nor in earlier versions.
+ *
+ * `voltd --accept-store` gives the store a new id and writes its witness. If a step
+ * fails, the store is as it was: it matches the right witness, and accepting can be tried
+ * again.
+ *
+ * The file is a line of WITNESS_SIZE bytes, with fields of fixed width:
  *
  *     <format, 1> <id, 32 hex digits> <starts, 20 digits> <facts, 20 digits> <CRC-32C>
  *
- * and replaced as a whole (file_replace()): after a power cut it is the old one or the
- * new one, so one that is damaged was damaged, and is refused. So is a directory, a link
- * or a FIFO in its place. Two slots written in turn
- * would save the rename, but a bad slot could be a torn write or a newer one that hides
- * an older store; nobody could tell. */
+ * It is replaced as a whole (file_replace()): after a power cut it is the old one or the
+ * new one. So a damaged witness is refused; so is a directory, a link or a FIFO in its
+ * place. Two slots written in turn would save the rename. But a bad slot could be a torn
+ * write, or a newer witness that would reveal an older store, and no reader could tell
+ * which. */
 #ifndef VOLTD_STORE_WITNESS_H
 #define VOLTD_STORE_WITNESS_H
 
@@ -41,27 +47,28 @@
 
 struct witness {
     uint8_t id[WITNESS_ID_SIZE]; /* of the store, random */
-    uint64_t starts;             /* of voltd on it */
-    uint64_t facts;              /* that it has numbered */
+    uint64_t starts;             /* of voltd on this store */
+    uint64_t facts;              /* that the store has numbered */
 };
 
-/* What dir's witness says. 0; -ENOENT; -EBADMSG: damaged, or written by a newer voltd;
- * another errno. */
+/* Reads the witness in dir. Returns 0; -ENOENT; -EBADMSG: damaged, or written by a newer
+ * voltd; or another errno. */
 int witness_read(const char *dir, struct witness *ret);
 
-/* The last step of what makes it last is the sync of the directory: lasting does it, and
- * without it somebody else does soon. 0 or -errno: the witness is the old one, which is
- * as true, and err names the file that is to blame. Blocks on the disk. */
+/* Replaces the witness in dir. lasting: also syncs the directory, which makes the new
+ * name last; otherwise a later sync does. Returns 0; or -errno: the old witness stays and
+ * is still true, and err names the file at fault. Blocks on the disk. */
 int witness_write(const char *dir, const struct witness *w, bool lasting,
                   struct volt_error *err);
-/* Its halves, the second one lasting: all that takes room has succeeded after the first,
- * and the witness is still the old one. */
+/* The two halves of witness_write(), with lasting. After the first half the old witness
+ * is still in place, and every step that needs room has succeeded. */
 int witness_prepare(const char *dir, const struct witness *w, struct volt_error *err);
 int witness_publish(const char *dir, struct volt_error *err);
 
-/* Whether the store may be used: 0; -STORE_NOT_WITNESSED (store.h), with both numbers
- * and the likely cause in err; another errno of reading, with what to do. store NULL:
- * there is none. */
+/* Judges whether the store may be used; store NULL: there is none. Returns:
+ *   0                     it may
+ *   -STORE_NOT_WITNESSED  it may not; err has both numbers and the likely cause
+ *   another errno         of reading; err says what to do */
 int witness_judge(const char *dir, const struct witness *store, struct volt_error *err);
 
 #endif
