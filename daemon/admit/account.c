@@ -63,7 +63,7 @@ static bool is_busy(const struct account *a)
     return a->waiting || a->time.running;
 }
 
-/* Before the first thing that makes it busy. */
+/* Marks the account busy, before the first thing that makes it so. */
 static void wake(struct account *a)
 {
     const struct treap_node *first = treap_first(&a->queue->busy);
@@ -77,7 +77,7 @@ static void wake(struct account *a)
     treap_add(&a->queue->busy, &a->node, is_before);
 }
 
-/* After the last one. */
+/* Marks the account idle, after the last thing that made it busy. */
 static void rest(struct account *a)
 {
     if (!is_busy(a))

@@ -1,10 +1,11 @@
-/* The account of a user in a queue: whose turn it is among users of equal priority.
+/* The account of a user in a queue. It decides the order among users of equal priority.
  *
- * Users share the time of the slots, not starts (virtual.h). What a job is expected to
- * take is the average of what the account's jobs took, the latest counting an eighth.
+ * Users share the time of the slots, not the number of starts (virtual.h). The expected
+ * duration of a job is the average of the account's ended jobs, in which the latest job
+ * counts one eighth.
  *
- * The time of an account changes at its own starts and ends only. Then its lanes (line.h)
- * are ordered anew, by the caller. */
+ * The virtual time of an account changes only at its own starts and ends. The caller then
+ * reorders the account's lanes (line.h). */
 #ifndef VOLTD_ADMIT_ACCOUNT_H
 #define VOLTD_ADMIT_ACCOUNT_H
 
@@ -18,47 +19,48 @@
 
 struct job_queue;
 
-#define ACCOUNT_EXPECTED UINT64_C(1000000) /* us, before anything has ended */
+#define ACCOUNT_EXPECTED UINT64_C(1000000) /* us, until a job has ended */
 
 struct account {
     struct hash_node hash;
-    struct treap_node node; /* in queue.busy, by settled time, while it is busy */
+    struct treap_node node; /* in queue.busy while it is busy, by settled time */
     struct job_queue *queue;
     uid_t uid;
     struct virtual time;
-    uint64_t expected_usec; /* of its next job */
+    uint64_t expected_usec; /* expected duration of its next job */
     uint64_t waiting;       /* classes in the line */
-    uint64_t slots;         /* that its jobs have */
-    uint64_t names;         /* of named.c: resources that its user owns, and these */
-    struct treap owned;     /* by name */
-    struct treap lanes;     /* of line.c: all, by line and priority */
-    struct list contested;  /* of line.c: those that its time orders */
+    uint64_t slots;         /* slots of its jobs */
+    uint64_t names;         /* of named.c: number of resources that its user owns */
+    struct treap owned;     /* these resources, by name */
+    struct treap lanes;     /* of line.c: its lanes, by line and priority */
+    struct list contested;  /* of line.c: its lanes that virtual time orders */
     struct list holds_up;   /* of standing.c: resources that others leave to it */
 };
 
-/* Zero-initialised but for the secret is empty. */
+/* Empty if zero-initialised, except for the secret. */
 struct accounts {
     struct siphash_key secret;
     struct hash_table table;
 };
 
-/* Made when it was not seen yet; it stays. NULL: no memory. */
+/* Returns the user's account in a queue, made at first use. It is never removed. NULL: no
+ * memory. */
 struct account *account_get(struct accounts *all, struct job_queue *q, uid_t uid);
-/* NULL: was not seen. */
+/* Returns the account, or NULL if it was never made. */
 struct account *account_find(const struct accounts *all, const struct job_queue *q,
                              uid_t uid);
 void accounts_fini(struct accounts *all);
 
-/* A class of it joins, or leaves, the line. */
+/* Count a class of the account that joins or leaves the line. */
 void account_join(struct account *a);
 void account_leave(struct account *a);
-/* A start of `amount` of `capacity`; it was none after all; its end. Also of the
- * queue's time. */
+/* Charges a start of `amount` of `capacity`, takes such a charge back, or replaces it at
+ * the end of the job. All three do the same to the virtual time of the queue. */
 void account_start(struct account *a, uint64_t amount, uint64_t capacity);
 void account_undo(struct account *a);
 void account_end(struct account *a, uint64_t amount, uint64_t capacity,
                  uint64_t ran_usec);
-/* What a start charges. */
+/* Returns the virtual time that a start is charged. */
 uint64_t account_cost(const struct account *a, uint64_t amount, uint64_t capacity);
 
 #endif

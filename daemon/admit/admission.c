@@ -1,4 +1,4 @@
-/* Life, classes of waiters, and waiting: admission.h. */
+/* See admission.h: life, waiting, time, counts and limits. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -10,8 +10,8 @@
 
 /* --- the claims of an ask ----------------------------------------------------------- */
 
-/* As a class has them, but for the limit of an array: by the order of their kinds, and
- * one for each resource. */
+/* The claims of a class without the limit of its array: in order of kinds, one for each
+ * resource. */
 struct claim_set {
     struct claim claims[ADMISSION_CLAIMS + 1];
     uint32_t n;
@@ -24,7 +24,7 @@ static bool stands_before(const struct claim *a, const struct claim *b)
     return x < y || (x == y && a->resource->number < b->resource->number);
 }
 
-/* Amounts on one resource add up; shared and exclusive is exclusive. */
+/* Adds a claim. Amounts on one resource add up; shared and exclusive become exclusive. */
 static int set_add(struct claim_set *set, const struct claim *claim)
 {
     uint32_t at = set->n;
@@ -312,7 +312,7 @@ void class_remove(struct class *c, struct waiter *w)
 }
 
 #define STEP_USEC  UINT64_C(8000000)
-#define STEPS_MASK ((UINT32_C(1) << 27) - 1) /* of 34 years */
+#define STEPS_MASK ((UINT32_C(1) << 27) - 1) /* 34 years */
 
 uint32_t class_passed(const struct class *c)
 {
@@ -370,7 +370,7 @@ struct seat *class_seat(struct class *c, const struct claim *of)
 
 #define ORDER(order) (1U << (order))
 
-/* What is spent of a rate is not held. */
+/* Returns whether the claim is held until it is released, as tokens of rates are not. */
 static bool is_held(const struct claim *of)
 {
     return of->resource->kind->order == RESOURCE_LOCK;

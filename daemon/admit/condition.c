@@ -1,9 +1,10 @@
-/* The conditions of one waiter: condition.h. */
+/* See condition.h: the conditions of a waiter. */
 #include <assert.h>
 
 #include "daemon/admit/state.h"
 
-/* Before those of its sort: the one kind of which there may be many, or the others. */
+/* Adds a condition to its waiter's list: conditions of the one kind with `many` are at
+ * the end. */
 static void list_in(struct waiter *w, struct condition *c)
 {
     struct condition *prev = NULL, *next = w->conditions;
@@ -38,7 +39,7 @@ static void condition_free(struct admission *a, struct condition *c)
     c->kind->free(a, c);
 }
 
-/* Out of the list of its waiter. */
+/* Removes a condition from its waiter's list. */
 static void list_out(struct condition *c)
 {
     *(c->prev ? &c->prev->next : &c->waiter->conditions) = c->next;
@@ -52,7 +53,7 @@ static void leave(struct admission *a, struct condition *c)
     condition_free(a, c);
 }
 
-/* It may have been the last one that was unmet. */
+/* Moves the waiter to the line if no condition is unmet. */
 static void look_again(struct admission *a, struct waiter *w, uint64_t now)
 {
     if (w->conditions || w->state != WAITER_UNMET)
@@ -135,7 +136,7 @@ struct condition *condition_find(const struct waiter *w,
     return c;
 }
 
-/* In the order in which they are told. */
+/* In the order in which they are shown. */
 static const struct condition_kind *const kinds[] = {
 #define CONDITION(name) &condition_##name,
 #include "daemon/admit/condition_kinds.def"

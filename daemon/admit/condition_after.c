@@ -1,11 +1,11 @@
-/* The condition `after`: one edge each, from a job to another one that it waits for.
+/* The condition `after`: an edge from a job to another one that it waits for.
  *
- * An index has the antecedents: what is known of each, and its edges, those that its
- * start meets and those that its end decides. Of these many may have one antecedent, so
- * an edge leaves in O(1), and what is decided is taken out in portions. An edge counts
- * only when its waiter has entered: until then its antecedent may start and end, which is
- * noted there. What the end of a waiter means to its own dependents is told in the same
- * way, by its caller: so a long chain is no deep recursion. */
+ * An index has the antecedents: what is known of each, the edges that its start meets,
+ * and the edges that its end decides. Many edges may have one antecedent, so an edge
+ * leaves in O(1), and decided edges are taken out in portions. An edge counts only when
+ * its waiter has entered. If its antecedent starts or ends before that, the index notes
+ * it. The caller reports the end of a waiter to its own dependents in the same way, so a
+ * long chain is no deep recursion. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 struct antecedent {
     struct hash_node node; /* in admission.antecedents */
     uint64_t id;
-    uint64_t edges;           /* all: also those that have not entered, or are doomed */
-    struct list starts, ends; /* of edges that have entered */
+    uint64_t edges;           /* all edges, also those not entered or doomed, and marks */
+    struct list starts, ends; /* edges that have entered */
     struct list_node decided; /* in admission.decided, if is_listed */
     bool is_listed;
     bool started;
@@ -28,8 +28,8 @@ struct antecedent {
 struct edge {
     struct condition condition;
     struct antecedent *antecedent;
-    struct list_node node; /* in its list there, if it has entered */
-    struct doom doom;      /* its reason, and the id of the antecedent */
+    struct list_node node; /* in a list of the antecedent, if entered */
+    struct doom doom;      /* its reason, and the antecedent's id */
     enum job_after after;
     bool entered, doomed;
 };
@@ -41,7 +41,7 @@ _Static_assert(sizeof(struct edge) <= JOB_EDGE_BYTES, "what the job is charged f
 
 static struct edge *edge_of(const struct condition *c)
 {
-    return (struct edge *)(uintptr_t)c; /* its first member */
+    return (struct edge *)(uintptr_t)c; /* `condition` is the first member */
 }
 
 /* --- the index ---------------------------------------------------------------------- */
@@ -67,14 +67,14 @@ static struct antecedent *get(struct admission *a, uint64_t id)
     return x;
 }
 
-/* The next edge that is decided is another one's. */
+/* Moves the antecedent to the end of the list, so that antecedents take turns. */
 static void to_the_end(struct admission *a, struct antecedent *x)
 {
     list_remove(&a->decided, &x->decided);
     list_add_last(&a->decided, &x->decided);
 }
 
-/* An edge that it decides; NULL: there is none. */
+/* Returns the next edge that the antecedent decides; NULL: none. */
 static struct edge *next_decided(const struct antecedent *x)
 {
     if (x->starts.first && (x->started || x->result))

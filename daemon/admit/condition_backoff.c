@@ -1,4 +1,4 @@
-/* The condition `backoff`: an attempt has ended, and the next one begins at a time. */
+/* The condition `backoff`: waits for the time of the next attempt. */
 #include "daemon/admit/condition_time.h"
 
 int condition_backoff_text(uint64_t left, char *ret, size_t size)

@@ -1,5 +1,5 @@
-/* The condition `begin`: until a date, or until a delay is over. A clock that is set back
- * does not lengthen a delay. */
+/* The condition `begin`: waits for a date, or for the end of a delay. A clock that is set
+ * back does not lengthen a delay. */
 #include "daemon/admit/condition_time.h"
 
 static int begin_explain(const struct condition *c, const struct admission_times *now,

@@ -1,6 +1,7 @@
-/* The condition `elements`: until an element of an array is ready, which waits for
- * elements of others by itself. A waiter gets and loses it many times, which cannot fail:
- * it is made once, and goes home when it is met. */
+/* The condition `elements`: an array waits until one of its elements is ready; each of
+ * them waits for elements of another array. A waiter gets and loses the condition many
+ * times, which must not fail. So it is made once, and returns to its home when it is
+ * met. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +10,14 @@
 
 struct elements_wait {
     struct condition condition;
-    struct elements_wait **home; /* NULL: gone */
+    struct elements_wait **home; /* NULL: the home was freed */
     uint64_t antecedent;
     enum job_after when;
 };
 
 static struct elements_wait *wait_of(const struct condition *c)
 {
-    return (struct elements_wait *)(uintptr_t)c; /* its first member */
+    return (struct elements_wait *)(uintptr_t)c; /* `condition` is the first member */
 }
 
 static void go_home(struct admission *a, struct condition *c)

@@ -1,4 +1,4 @@
-/* The condition `hold`: until somebody releases it. */
+/* The condition `hold`: waits for a release. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

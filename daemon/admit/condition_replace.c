@@ -1,6 +1,6 @@
 /* The condition `replace`: the waiter took the key of a job that may still have
- * processes; the two never run side by side. An index from the job to what waits for
- * it. */
+ * processes, and must not run beside them. An index leads from that job to its
+ * waiters. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

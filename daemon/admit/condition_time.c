@@ -16,7 +16,7 @@ struct until {
 
 static struct until *until_of(const struct condition *c)
 {
-    return (struct until *)(uintptr_t)c; /* its first member */
+    return (struct until *)(uintptr_t)c; /* `condition` is the first member */
 }
 
 static struct timed_queue *queue_of(struct admission *a, const struct until *u)

@@ -4,13 +4,13 @@
 
 #include "daemon/admit/state.h"
 
-/* The time by which a waiter has to start. */
+/* The deadline by which a waiter must start. */
 struct deadline {
     struct hash_node hash; /* in admission.deadlines, by waiter */
-    struct timed timed;    /* in admission.dates, unless it is doomed, or rests */
+    struct timed timed;    /* in admission.dates, unless it is doomed or rests */
     struct doom doom;
     bool is_doomed;
-    bool rests; /* it has started */
+    bool rests; /* the waiter has started */
 };
 
 const struct doom *doom_first(const struct admission *a)
@@ -74,7 +74,7 @@ int doom_start_by(struct admission *a, struct waiter *w, uint64_t at)
     return 0;
 }
 
-/* Neither due nor doomed. */
+/* Makes the deadline neither due nor doomed. */
 static void stop(struct admission *a, struct deadline *d)
 {
     timed_clear(&a->dates, &d->timed);

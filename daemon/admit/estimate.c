@@ -5,11 +5,11 @@
 
 #include "base/rng.h"
 
-/* One game. */
+/* The state of a game. */
 struct game {
     const struct estimate_in *in;
     struct rng rng;
-    uint64_t sample[ESTIMATE_TABLES][SKETCH_POINTS]; /* of each table; so many of it: */
+    uint64_t sample[ESTIMATE_TABLES][SKETCH_POINTS]; /* of each table; its size: */
     uint32_t n[ESTIMATE_TABLES];
     uint64_t free_at[ESTIMATE_HELD]; /* a heap: the first is the least */
     size_t places;
@@ -45,8 +45,8 @@ static uint64_t part_of(struct game *g, uint64_t usec)
     return usec / 1024 * rng_below(&g->rng, 1025) + usec % 1024;
 }
 
-/* What is left of one of which nothing is known: the longer a run, the likelier it is the
- * one that is met. */
+/* Draws the time left of a job of which nothing is known. A longer run is more likely to
+ * be met, so runs are weighted by their lengths. */
 static uint64_t draw_any_left(struct game *g, unsigned table)
 {
     uint64_t usec = draw(g, table);
@@ -55,14 +55,14 @@ static uint64_t draw_any_left(struct game *g, unsigned table)
         const uint64_t other = draw(g, table);
 
         if (usec + other > 0 &&
-            part_of(g, usec + other) > usec) /* by their lengths */
+            part_of(g, usec + other) > usec) /* weights by length */
             usec = other;
     }
     return part_of(g, usec);
 }
 
-/* What is left of one that has run longer than any before it: nothing is known but that.
- * In half of all cases it takes as long again, in some thirty times as long. */
+/* Draws the time left of a job that has run longer than any before it. With probability
+ * 1/2 it takes at least as long again; the factor is at most about 30. */
 static uint64_t draw_beyond(struct game *g, uint64_t ran_usec)
 {
     const uint64_t part = rng_below(&g->rng, 993);
@@ -70,7 +70,7 @@ static uint64_t draw_beyond(struct game *g, uint64_t ran_usec)
     return ran_usec / (1024 - part) * part;
 }
 
-/* What is left of one that has run so long: as of those runs that took longer. */
+/* Draws the time left of a job that has run so long, from the runs that took longer. */
 static uint64_t draw_left(struct game *g, const struct estimate_held *h)
 {
     uint64_t longer[SKETCH_POINTS];
@@ -103,14 +103,15 @@ static void sift(struct game *g)
     g->free_at[at] = usec;
 }
 
-/* The next one takes the place that is free first, for so long. */
+/* Runs the next job for usec, in the place that is free first. */
 static void run_for(struct game *g, uint64_t usec)
 {
     g->free_at[0] += usec;
     sift(g);
 }
 
-/* Of more places than are played, each stands for several. */
+/* Scales a number down if there are more places than are played: each stands for
+ * several. */
 static uint64_t share(const struct game *g, uint64_t n)
 {
     return g->in->places > g->places ? n * g->places / g->in->places : n;
@@ -129,7 +130,8 @@ static void begin(struct game *g)
         else if (others > 0 && others--)
             g->free_at[i] = draw_any_left(g, 0);
     }
-    qsort(g->free_at, g->places, sizeof(g->free_at[0]), compare); /* that is a heap */
+    qsort(g->free_at, g->places, sizeof(g->free_at[0]), compare); /* sorted, hence a
+                                                                   * heap */
 }
 
 static bool is_front_full(const struct estimate_in *in)
@@ -146,7 +148,7 @@ static uint64_t mean_of_table(const struct game *g, unsigned table)
     return sum;
 }
 
-/* How long so many more would take, one behind the other. */
+/* Returns how long n more waiters would take, one after the other. */
 static uint64_t mean_of(const struct game *g, uint64_t n)
 {
     uint64_t mean = 0;
@@ -160,7 +162,7 @@ static uint64_t mean_of(const struct game *g, uint64_t n)
     return mean > INT64_MAX / n ? INT64_MAX : mean * n;
 }
 
-/* When there are tokens for the one with so many before it. */
+/* Returns when there are tokens for the waiter with so many before it. */
 static uint64_t tokens_at(const struct estimate_in *in, uint64_t before)
 {
     const uint64_t most = INT64_MAX / 4;
@@ -176,7 +178,7 @@ static void await_tokens(struct game *g, uint64_t before)
     const uint64_t at = tokens_at(g->in, before);
 
     if (g->free_at[0] < at)
-        g->free_at[0] = at; /* it runs there next, which makes it a heap again */
+        g->free_at[0] = at; /* run_for() restores the heap */
 }
 
 static uint64_t play(struct game *g)
@@ -203,8 +205,8 @@ static uint64_t play(struct game *g)
 
 /* --- all games ---------------------------------------------------------------------- */
 
-/* Of the tables that are used, of which the first has the runs of all others in it. 0:
- * one of them has too few. */
+/* Returns the number of runs in the tables used; the first table includes the runs of all
+ * others. 0: a table has too few. */
 static uint32_t runs_of(const struct estimate_in *in)
 {
     bool used[ESTIMATE_TABLES] = {(in->others > 0 && in->nheld < in->places) ||

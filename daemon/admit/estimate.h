@@ -1,10 +1,10 @@
-/* When something in a line will start: its holders and those before it are played
- * through, many times, with running times as the user's earlier jobs had.
+/* Estimates when a waiter will start. It plays the holders and the waiters before it many
+ * times, with running times like those of the user's earlier jobs.
  *
- * Few earlier runs say little about the next ones: each game draws from a sample of them,
- * made anew, so that the range is the wider the fewer there were. Pure; the same for the
- * same seed. It takes ESTIMATE_GAMES * (ESTIMATE_FRONT + (ESTIMATE_HELD +
- * ESTIMATE_TABLES) * SKETCH_POINTS) steps at most, a millisecond. */
+ * Few earlier runs say little about the next. So each game draws from a new sample of
+ * them, which makes the range wider the fewer there were. Pure; the same seed gives the
+ * same result. Takes at most ESTIMATE_GAMES * (ESTIMATE_FRONT + (ESTIMATE_HELD +
+ * ESTIMATE_TABLES) * SKETCH_POINTS) steps, a millisecond. */
 #ifndef VOLTD_ADMIT_ESTIMATE_H
 #define VOLTD_ADMIT_ESTIMATE_H
 
@@ -15,46 +15,47 @@
 
 #define ESTIMATE_GAMES  60
 #define ESTIMATE_TABLES 16
-#define ESTIMATE_HELD   64  /* that are played one by one, and places */
-#define ESTIMATE_FRONT  128 /* likewise; for more there is the mean */
-#define ESTIMATE_LEAST  3   /* runs of each table that is used, to say anything */
+#define ESTIMATE_HELD   64  /* holders, and places, played one by one */
+#define ESTIMATE_FRONT  128 /* waiters played one by one; for more the mean is used */
+#define ESTIMATE_LEAST  3   /* least runs of each table used, to say anything */
 #define ESTIMATE_UNKNOWN UINT64_MAX
 
-/* What is known. Of what belongs to others: how much it is. */
+/* What is known. About other users only amounts. */
 struct estimate_in {
-    uint64_t places; /* that run at the same time, at least 1 */
+    uint64_t places; /* jobs that may run at the same time, at least 1 */
     struct estimate_table {
-        uint32_t runs; /* that the points are of, at least 1 */
+        uint32_t runs; /* number of runs in the points, at least 1 */
         uint64_t points[SKETCH_POINTS];
-    } table[ESTIMATE_TABLES]; /* the first: of all of the user's jobs */
+    } table[ESTIMATE_TABLES]; /* the first: all of the user's jobs */
     size_t tables;
     struct estimate_held {
         uint8_t table;
-        uint64_t ran_usec; /* so far; ESTIMATE_UNKNOWN */
+        uint64_t ran_usec; /* so far; or ESTIMATE_UNKNOWN */
     } held[ESTIMATE_HELD];
     size_t nheld;
-    uint64_t others; /* more that run, of which nothing else is known */
-    uint8_t front[ESTIMATE_FRONT]; /* tables of those before it */
+    uint64_t others; /* more running jobs, otherwise unknown */
+    uint8_t front[ESTIMATE_FRONT]; /* tables of the waiters before it */
     size_t nfront;
-    uint64_t front_more; /* more of them: where front is full they are taken for such as
-                          * are in it, otherwise nothing else is known of them */
-    /* Of a rate: when there are tokens for the first of those before it, or for it, from
-     * now on, and how much later for each behind that; 0: it waits for none. */
+    uint64_t front_more; /* more waiters before it. If front is full, they are assumed to
+                          * be like those in it; otherwise nothing is known of them */
+    /* Rates: from now, when there are tokens for the first waiter before it, or for it if
+     * it is first; and how much later for each further one. step_usec 0: it waits for no
+     * rate. */
     int64_t first_usec;
     uint64_t step_usec;
 };
 
 struct estimate {
-    uint64_t usec;                  /* as likely sooner as later */
-    uint64_t least_usec, most_usec; /* all games but two lie between these */
-    uint32_t runs;                  /* earlier ones that it is made from; 0: it is known
-                                     * without them */
+    uint64_t usec;                  /* median */
+    uint64_t least_usec, most_usec; /* range of all games but two */
+    uint32_t runs;                  /* earlier runs that it is based on; 0: exact without
+                                     * them */
 };
 
-/* What waits for tokens alone: slots are free for it and for all before it, whether what
- * runs ends or not. Then nothing need be known of how long jobs run. */
+/* Returns whether the waiter waits for tokens only: slots are free for it and for all
+ * before it, even if no running job ends. Then running times do not matter. */
 bool estimate_is_exact(const struct estimate_in *in);
-/* False: too little is known. */
+/* Estimates the start. Returns false if too little is known. */
 bool estimate(const struct estimate_in *in, uint64_t seed, struct estimate *ret);
 
 #endif

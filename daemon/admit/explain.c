@@ -5,7 +5,7 @@
 
 /* --- counts ------------------------------------------------------------------------- */
 
-/* Slots that the user's jobs have, in all queues. */
+/* Returns the slots of the user's jobs, in all queues. */
 static uint64_t own_slots(const struct admission *a, uid_t uid)
 {
     uint64_t sum = 0;
@@ -34,8 +34,9 @@ static uint64_t own_holdings(const struct admission *a, const struct resource *r
     return sum;
 }
 
-/* Waiters of a class that are asked before this one, as its first is; those of its own
- * account at its priority by their ranks, at most this many. */
+/* Returns how many waiters of class x, whose first waiter is before w, are before w. If x
+ * has w's account and priority, waiters count by rank, up to `most`; otherwise all
+ * count. */
 static uint64_t in_front_of_class(const struct class *x, const struct class *c,
                                   const struct waiter *w, size_t most)
 {
@@ -44,8 +45,7 @@ static uint64_t in_front_of_class(const struct class *x, const struct class *c,
                : x->count;
 }
 
-/* Waiters of a line's classes that are asked before it: exact for the first
- * EXPLAIN_LOOKS. */
+/* Returns how many waiters in a line are before w, exact for the first EXPLAIN_LOOKS. */
 static uint64_t in_front_of(const struct line *line, struct class *c,
                             const struct waiter *w, uint32_t *ret_looks)
 {
@@ -75,7 +75,7 @@ static enum reason_kind kind_of_claim(const struct claim *of)
     return of->resource->kind->order == RESOURCE_RATE ? REASON_RATE : REASON_LOCK;
 }
 
-/* Nothing of its queue gets a slot. */
+/* Returns whether the class needs a slot of a paused queue. */
 static bool is_paused(const struct class *c)
 {
     return c->slotted && c->account->queue->policy.paused;
@@ -95,8 +95,8 @@ static enum reason_kind kind_of_slots(const struct admission *a, const struct cl
     return a->slots.used < a->slots.capacity ? REASON_KEPT : REASON_SLOTS;
 }
 
-/* What a paused queue keeps back has no use for a lock. Sets *ret_of to what it is short
- * of. */
+/* Returns why a class in the line does not start; *ret_of: the claim that it lacks. A
+ * pause comes first, as locks do not matter then. */
 static enum reason_kind kind_in_line(struct admission *a, struct class *c, uint64_t now,
                                      struct claim **ret_of)
 {
@@ -156,8 +156,8 @@ enum job_wait explain_wait(enum reason_kind kind, bool in_front)
     return in_front ? JOB_WAIT_TURN : JOB_WAIT_SLOT;
 }
 
-/* Nothing but a limit of its array, or a rate, keeps it back: it has no other claim, and
- * a slot when it is its turn. */
+/* Returns whether only the array's limit, or a rate, keeps the waiter back: it has no
+ * other claim, and gets a slot when it is its turn. */
 static bool is_alone(const struct admission *a, const struct waiter *w, uint32_t named)
 {
     const struct class *c = w->class;
@@ -170,7 +170,7 @@ static bool is_alone(const struct admission *a, const struct waiter *w, uint32_t
 
 /* --- the reason of one in the line -------------------------------------------------- */
 
-/* Tokens come back by themselves; those in front of it that are like it want as many. */
+/* Adds when there will be tokens, if waiters in front want as many each. */
 static void add_rate(const struct admission *a, const struct waiter *w,
                      const struct claim *of, uint64_t now, struct reason *reason)
 {

@@ -1,4 +1,4 @@
-/* The texts of reasons: explain.h. */
+/* See explain.h: the texts of reasons. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static const char *holds(const struct reason *r)
     return r->exclusive ? ", wanted exclusive" : ", wanted shared";
 }
 
-/* A job, or a process outside of jobs. */
+/* Writes the name of a holder: a job, or the process of a lease. */
 static void holder_name(const struct reason *r, char *ret, size_t size)
 {
     char id[JOB_KEY_TEXT_MAX];
@@ -30,7 +30,7 @@ static void holder_name(const struct reason *r, char *ret, size_t size)
                    id);
 }
 
-/* What has it. */
+/* Writes who holds the lock. */
 static void holder_text(const struct reason *r, char *ret, size_t size)
 {
     char name[JOB_KEY_TEXT_MAX + 24], span[32], more[48] = "", others[48] = "";
@@ -131,7 +131,8 @@ static int slots_text(const struct reason *r, char *ret, size_t size)
 
 /* --- all ---------------------------------------------------------------------------- */
 
-/* Where the next part begins, after one of n characters that may have been cut. */
+/* Returns where the next part begins, after a part of n characters that may have been
+ * cut. */
 static size_t behind(size_t at, int n, size_t size)
 {
     return n > 0 && (size_t)n < size - at ? at + (size_t)n : size - 1;

@@ -1,11 +1,12 @@
-/* Grants: which waiter is next, and what it takes and gives back. */
+/* Grants: finds the next waiter, takes its claims and gives them back. */
 #include <assert.h>
 
 #include "daemon/admit/state.h"
 
 /* --- next --------------------------------------------------------------------------- */
 
-/* A user may have a lane for each priority in the line of each lock. */
+/* Deducts a class and the lanes looked at, as a user may have a lane for each
+ * priority. */
 static void spend(unsigned *budget, uint64_t lanes)
 {
     const uint64_t cost = 1 + lanes / ADMISSION_LANES;
@@ -43,7 +44,7 @@ bool admission_is_settled(const struct admission *a)
 
 /* --- take and give back ------------------------------------------------------------- */
 
-/* Slots of the account have changed, and its virtual time. */
+/* Updates the lines after slots and virtual time of the account changed. */
 static void has_changed(struct admission *a, struct account *account)
 {
     standing_reorder(a, account);
@@ -65,7 +66,7 @@ static void take(struct class *c, uint64_t now)
     charge(c);
 }
 
-/* It waits no longer; in the line it may be put back. */
+/* Ends the wait at a start. A waiter in the line may be put back later. */
 static void start(struct admission *a, struct waiter *w)
 {
     if (w->state == WAITER_LINE) {
@@ -76,7 +77,8 @@ static void start(struct admission *a, struct waiter *w)
     }
 }
 
-/* It is charged before it leaves the line: so its account is never idle in between. */
+/* Charges the start before the waiter leaves the line, so the account is never idle in
+ * between. */
 void admission_take(struct admission *a, struct waiter *w, bool stays, uint64_t now)
 {
     struct class *c = w->class;
@@ -135,7 +137,7 @@ bool admission_try_named(struct admission *a, struct waiter *w, uint64_t now)
     return true;
 }
 
-/* The attempts are over, or were none: what is given back then. */
+/* Releases slots and limits of n attempts that are over or were undone. */
 static void give_slots(struct admission *a, struct class *c, uint64_t n)
 {
     const uint64_t slots = n * class_share(c).amount;
@@ -177,7 +179,8 @@ void admission_undo(struct admission *a, struct waiter *w, uint64_t now)
     has_changed(a, c->account);
 }
 
-/* It is back in the line first: so its account is never idle in between. */
+/* Puts the waiter into the line before it undoes the start, so the account is never idle
+ * in between. */
 void admission_put_back(struct admission *a, struct waiter *w, uint64_t now)
 {
     if (w->state == WAITER_APART) {

@@ -34,12 +34,12 @@ void queue_wake(struct job_queue *q)
             least = queue_of(n)->time.settled;
     if (least != UINT64_MAX)
         virtual_wake(&q->time, least);
-    (void)queue_reorder(q); /* nothing of it is in a line */
+    (void)queue_reorder(q); /* it has nothing in a line */
 }
 
 /* --- slots -------------------------------------------------------------------------- */
 
-/* Of its own, idle, and not for others. */
+/* Returns the queue's own idle slots that others may not take. */
 static uint64_t kept_for(const struct job_queue *q)
 {
     const struct queue_policy *p = &q->policy;

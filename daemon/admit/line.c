@@ -36,7 +36,7 @@ static bool seat_is_before(const struct treap_node *x, const struct treap_node *
     return seat_of(x)->class->rank < seat_of(y)->class->rank;
 }
 
-/* Of two lanes of a part. */
+/* Returns whether a is asked before b, a lane of the same part. */
 static bool lane_is_asked_before(const struct lane *a, const struct lane *b)
 {
     return lane_is_before(&a->place.node, &b->place.node);
@@ -119,8 +119,8 @@ static void lane_put(struct lane *t)
 
 /* --- which lanes time orders -------------------------------------------------------- */
 
-/* Below 0: this lane is in front of those of a part at a priority; 0: it is one of them,
- * which time orders. */
+/* Compares a lane with a level: the lanes of a part at a priority, which virtual time
+ * orders. Returns 0 for a lane of the level, below 0 for a lane before it. */
 static int compare_level(const struct lane *t, uint64_t part, int32_t priority)
 {
     if (lane_part(t) != part)
@@ -128,7 +128,7 @@ static int compare_level(const struct lane *t, uint64_t part, int32_t priority)
     return (t->priority < priority) - (t->priority > priority);
 }
 
-/* NULL: there is none. */
+/* Returns the first lane of a level; NULL: none. */
 static struct lane *first_of_level(const struct line *l, uint64_t part, int32_t priority)
 {
     struct lane *found = NULL;
@@ -142,7 +142,7 @@ static struct lane *first_of_level(const struct line *l, uint64_t part, int32_t 
     return found;
 }
 
-/* The lane behind this one, if time orders the two. NULL allowed. */
+/* Returns the lane after this one in the same level, or NULL. NULL is allowed. */
 static struct lane *next_of_level(struct lane *t)
 {
     struct lane *next = t ? lane_after(t) : NULL;
@@ -150,8 +150,8 @@ static struct lane *next_of_level(struct lane *t)
     return next && next->priority == t->priority ? next : NULL;
 }
 
-/* The time of a lane that is not contested may be an old one: alone in its part at its
- * priority, it stands where it stands. */
+/* Updates the time of a lane that is not contested, which may be old: alone in its level,
+ * its place does not depend on it. */
 static void renew_time(struct lane *t)
 {
     if (t && !t->contested)
@@ -170,9 +170,10 @@ static void set_contested(struct lane *t, bool contested)
         list_remove(&t->account->contested, &t->contender);
 }
 
-/* A lane has joined or left. The slotted and the slotless lanes of a queue are two parts,
- * between which time decides as well. Behind the first two of a part all others are
- * contested, but for the one that has joined. Returns whether the level is. */
+/* Updates which lanes of a level are contested, after lane t joined or left it. Slotted
+ * and slotless lanes of a queue are two parts, and virtual time orders both together.
+ * After the first two lanes of a part all others are contested already, except for t.
+ * Returns whether the level is contested. */
 static bool settle_level(const struct lane *t)
 {
     const uint64_t part = lane_part(t);

@@ -1,21 +1,23 @@
-/* A line: classes in the order in which they are asked.
+/* A line: classes in the order in which they are tried.
  *
  *   queue -> priority -> user, by virtual time -> class, by the rank of its first waiter
  *
- * Three levels of nodes:
+ * It has three levels of nodes:
  *
- *   line: a tree of lanes; a part of it is one queue's, slotted or not
+ *   line: a tree of lanes; a part of it belongs to one queue, slotted or not
  *     lane: an account at one priority in one line: a tree of seats
  *       seat: a class in that lane
  *
- * There are several lines: of what may start next, and of each resource those that want
- * it. A class has a seat for each line that it can be in, from its birth, and the lane of
- * it too: so sitting down and getting up allocate nothing. All lines have one order.
+ * There are several lines: the ready line, the blocked line, and one for each resource,
+ * with the classes that claim it. A class has a seat, with its lane, for each line that
+ * it can be in, from its birth. So taking and leaving seats allocates nothing. All lines
+ * have the same order.
  *
- * When the virtual time of an account changes, those of its lanes are ordered anew, by
- * line_reorder(), that it orders: in a line of several users (line.shared), where another
- * account has a lane in the same part and at the same priority. Such lanes are contested.
- * A user may have a lane for each of 2,001 priorities, few of which others use. */
+ * A lane is contested if virtual time orders it: in a line of several users
+ * (line.shared), if another account has a lane in the same part at the same priority.
+ * When the virtual time of an account changes, line_reorder() moves only its contested
+ * lanes. A user may have a lane for each of 2,001 priorities, few of which other users
+ * use. */
 #ifndef VOLTD_ADMIT_LINE_H
 #define VOLTD_ADMIT_LINE_H
 
@@ -30,25 +32,26 @@ struct resource;
 struct job_queue;
 
 struct line {
-    struct treap lanes;  /* those with a seat that is taken */
-    struct resource *of; /* whose line it is; NULL: no resource's */
+    struct treap lanes;  /* lanes with a taken seat */
+    struct resource *of; /* its resource; NULL: the ready or the blocked line */
     bool shared;
 };
 
 struct lane {
-    struct treap_weight place; /* in line.lanes; in the line of what may start next its
-                                * weight is the waiters of the classes of its seats,
-                                * taken or not; in others it has none */
+    struct treap_weight place; /* in line.lanes. In the ready line its weight is the
+                                * number of waiters of its classes, taken seats or not; in
+                                * other lines it is 0 */
     struct treap_node by_line; /* in account.lanes */
     struct list_node contender; /* in account.contested */
     struct line *line;
     struct account *account;
-    uint64_t time; /* that it is ordered by: the account's, while it is contested */
+    uint64_t time; /* its order: the account's virtual time, while contested */
     int32_t priority;
     bool slotted, contested;
-    uint32_t refs;      /* seats that it was made for */
-    uint64_t held;      /* of the line's resource, by jobs of these classes */
-    struct treap seats; /* those that are taken */
+    uint32_t refs;      /* seats that refer to it */
+    uint64_t held;      /* amount of the line's resource that jobs of these classes
+                         * hold */
+    struct treap seats; /* its taken seats */
 };
 
 struct seat {
@@ -58,45 +61,45 @@ struct seat {
     bool taken;
 };
 
-/* The seat of a class in a line, not taken. 0; -ENOMEM. */
+/* Initialises the seat of a class in a line, not taken. Returns 0 or -ENOMEM. */
 int seat_init(struct seat *s, struct class *c, struct line *l);
-/* Not taken. */
+/* Drops the seat, which is not taken. */
 void seat_fini(struct seat *s);
-/* While it is taken the rank of its class must not change. */
+/* Take and leave the seat. While it is taken, the rank of its class must not change. */
 void seat_take(struct seat *s);
 void seat_leave(struct seat *s);
 
-/* The account's virtual time has changed. */
+/* Moves the account's contested lanes after its virtual time changed. */
 void line_reorder(struct account *a);
 
-/* Of the line's resource: what jobs of the account hold. */
+/* Returns how much of the line's resource jobs of the account hold. */
 uint64_t line_held(const struct line *l, const struct account *a);
 
-/* Parts of a line: the lanes of one queue, slotted or not. Begins with part 0; NULL:
- * there is no further one. The first lane of the part with this number or the next
- * greater one. */
+/* Returns the first lane of the part with this number, or of the next one; NULL: none. A
+ * part is the lanes of one queue, slotted or not. A walk begins with part 0. */
 #define PART_OF(number, slotted) ((uint64_t)(number) << 1 | (slotted))
 struct lane *line_part(const struct line *l, uint64_t part);
 uint64_t lane_part(const struct lane *t);
-/* Whether lanes of several queues are in it. */
+/* Returns whether lanes of several queues are in the line. */
 bool line_has_queues(const struct line *l);
-/* Whether some lanes in it are slotted, and some are not. */
+/* Returns whether the line has both slotted and slotless lanes. */
 bool line_is_mixed(const struct line *l);
-/* The next lane of the same part; NULL: it was the last. */
+/* Returns the next lane of the same part; NULL: none. */
 struct lane *lane_after(const struct lane *t);
-/* The classes of its seats have so many waiters, which is its weight. */
+/* Sets the lane's weight: the number of waiters of its classes. */
 void lane_set_waiters(struct lane *t, uint64_t waiters);
-/* Waiters of the lanes of its part in front of it, which need not be in the line. */
+/* Returns the number of waiters in lanes of its part in front of it; it need not be in
+ * the line. */
 uint64_t lane_waiters_before(const struct lane *t);
-/* Of a lane that has a seat that is taken. */
+/* Returns the first class of a lane with a taken seat. */
 struct class *lane_first(const struct lane *t);
-/* The class behind this one in the lane; NULL: none. */
+/* Returns the class after this seat in the lane; NULL: none. */
 struct class *lane_class_after(const struct lane *t, const struct seat *s);
 
-/* Whether what has this class and rank is asked before the other, now. */
+/* Returns whether a waiter of class a with this rank goes before one of b, now. */
 bool place_is_before(const struct class *a, uint64_t rank, const struct class *b,
                      uint64_t other);
-/* The same of the first waiters of two classes. */
+/* Likewise for the first waiters of two classes. */
 bool class_is_before(const struct class *a, const struct class *b);
 
 #endif

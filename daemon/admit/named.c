@@ -11,7 +11,7 @@ struct named {
     struct resource resource;
     struct hash_node hash;
     union {
-        struct treap_node own; /* among those of its owner, if it has one */
+        struct treap_node own; /* among the names of its owner, if it has one */
         struct list_node gone; /* in admission.gone */
     };
     uint64_t owner; /* uid, or GLOBAL */
@@ -31,7 +31,7 @@ static bool is_before(const struct treap_node *a, const struct treap_node *b)
 
 static struct named *named_of(const struct resource *r)
 {
-    return (struct named *)(uintptr_t)r; /* its first member */
+    return (struct named *)(uintptr_t)r; /* `resource` is the first member */
 }
 
 static uint64_t owner_of(const struct named_ask *ask)
@@ -84,13 +84,14 @@ static bool is_valid(const struct named_ask *ask)
     return length > 0 && length <= NAMED_BYTES;
 }
 
-/* A user's names are counted in its account of the first queue. NULL: no memory. */
+/* Returns the account that counts the user's names, in the first queue. NULL: no
+ * memory. */
 static struct account *owner_of_name(struct admission *a, uint64_t owner)
 {
     return account_get(&a->accounts, a->first_queue, (uid_t)owner);
 }
 
-/* It has its name. */
+/* Counts the resource for its owner. */
 static int enlist(struct admission *a, struct named *m, bool again)
 {
     struct account *owner = owner_of_name(a, m->owner);
@@ -108,7 +109,7 @@ static void unlist(struct admission *a, struct named *m)
 {
     if (m->owner == GLOBAL)
         return;
-    struct account *owner = owner_of_name(a, m->owner); /* it is there */
+    struct account *owner = owner_of_name(a, m->owner); /* it exists */
     owner->names--;
     treap_remove(&owner->owned, &m->own, is_before);
 }
@@ -187,7 +188,8 @@ void named_ref(struct resource *r)
     named_of(r)->refs++;
 }
 
-/* A rate is kept until it is full: else its tokens were back at once. */
+/* Drops a resource that is not used. A rate stays until it is full, as otherwise its
+ * tokens would be back at once. */
 static void drop_unused(struct admission *a, struct named *m)
 {
     if (m->refs || m->declared)

@@ -1,9 +1,9 @@
 /* Named resources: locks, semaphores and rates.
  *
- * A name belongs to its owner: the lock `backup` of two users is two locks. A global one
- * (`/backup`) has no owner here; which users may use it is not the core's matter. The
- * first use makes a resource, with the kind and capacity that it says; a later one that
- * says otherwise is refused. One that nothing refers to goes, unless it is declared. */
+ * A name belongs to its owner: the lock `backup` of two users is two locks. A global
+ * resource (`/backup`) has no owner here; other rooms decide who may use it. The first
+ * use makes a resource of its kind and capacity. A later use with another kind or
+ * capacity is refused. A resource without references is freed, unless it is declared. */
 #ifndef VOLTD_ADMIT_NAMED_H
 #define VOLTD_ADMIT_NAMED_H
 
@@ -20,35 +20,40 @@ struct admission;
 
 struct named_ask {
     uid_t owner;
-    bool global; /* then owner does not count */
+    bool global; /* then `owner` is ignored */
     const char *name;
     const struct resource_kind *kind;
-    uint64_t capacity; /* 0: what it has; 1 if it is new. Of a rate its burst */
-    uint64_t per_usec; /* of a rate: for one token; 0: what it has */
-    bool again;        /* it was taken before: however many names the owner has */
+    uint64_t capacity; /* 0: as it is, 1 if new; for a rate its burst */
+    uint64_t per_usec; /* for a rate: time for one token; 0: as it is */
+    bool again;        /* accepted before: NAMED_MOST does not apply */
 };
 
-/* Returns it with one reference more. 0; -ENOMEM; -EEXIST: there is one of another kind
- * or capacity; -EDQUOT: names of this owner; -EINVAL: no such name or rate. */
+/* Finds or makes a resource, and adds a reference. Returns:
+ *   0
+ *   -ENOMEM
+ *   -EEXIST  it exists with another kind or capacity
+ *   -EDQUOT  the owner has NAMED_MOST names
+ *   -EINVAL  the name is not valid, or a new rate has no time per token */
 int named_get(struct admission *a, const struct named_ask *ask, struct resource **ret);
-/* The one that a user has; NULL: there is none. */
+/* Finds a user's resource; NULL: none. */
 struct resource *named_find(const struct admission *a, uid_t owner, const char *name);
-/* The first one of a user behind this name, in the order of strcmp(); "": the first.
- * NULL: there is none. */
+/* Returns the user's first resource after this name, in order of strcmp(); "": the first.
+ * NULL: none. */
 struct resource *named_next(struct admission *a, uid_t owner, const char *name);
 void named_ref(struct resource *r);
 void named_put(struct admission *a, struct resource *r);
-/* It stays without a reference, or needs one again. */
+/* Declares whether the resource stays without references. */
 void named_declare(struct admission *a, struct resource *r, bool declared);
 bool named_is_declared(const struct resource *r);
-bool named_is_used(const struct resource *r); /* something refers to it */
-/* A rate that was used, as an earlier life knows it: not full before a time. */
+bool named_is_used(const struct resource *r); /* it has references */
+/* Sets when a rate will be full again, as an earlier life knows it. */
 void named_set_full(struct admission *a, struct resource *r, uint64_t full_at);
-/* The first of the rates that have gone and may be known elsewhere; NULL: there is none.
- * Only its name and its owner may be asked for; then it is to be freed. */
+/* Returns the first rate that was dropped and that the store may still have; NULL: none.
+ * Only its name and owner may be read. Free it with named_gone_free(). */
 struct resource *named_gone(struct admission *a);
 void named_gone_free(struct admission *a, struct resource *r);
-/* Its time has come: it goes if nothing refers to it. Returns whether nothing does. */
+/* Drops the resource if it has no references; a rate only when it is full. Returns
+ * whether it has none. */
 bool named_drop_unused(struct admission *a, struct resource *r);
 const char *named_name(const struct resource *r);
 bool named_owner(const struct resource *r, uid_t *ret); /* false: it is global */

@@ -1,10 +1,11 @@
-/* The first of the line, and the place of one in it, while the line stays as it is.
+/* Returns the first waiters of the line, and the place of a waiter, without changing the
+ * line.
  *
- * What would be next depends on what was: each start charges the account, and its queue,
- * which has one slot more. So the peek keeps a virtual time of its own for each queue,
- * and for each lane that it has opened, and for each of those the classes that have given
- * a waiter, with the waiter that each gives next. It opens the next lane, or class, only
- * when that would come first. */
+ * The next waiter depends on those before it: each start charges its account and its
+ * queue, and takes a slot. So the peek has a virtual time of its own for each queue, and
+ * for each lane that it has opened. For each open lane it has the classes that have given
+ * a waiter, with the next waiter of each. It opens the next lane or class only when that
+ * would come first. */
 #include "daemon/admit/state.h"
 
 #define PEEK_QUEUES  8
@@ -13,16 +14,16 @@
 
 struct peek_queue {
     const struct job_queue *queue;
-    uint64_t time, slots; /* after what it gave had started */
-    struct lane *behind;  /* the first that is not open; NULL: no further one */
+    uint64_t time, slots; /* as if the waiters returned had started */
+    struct lane *behind;  /* the first lane not open; NULL: none */
 };
 
 struct peek_lane {
     struct lane *lane;
-    uint64_t from, time; /* virtual, before and after what it gave had started */
-    struct waiter *heads[PEEK_CLASSES]; /* what each class gives next; NULL: nothing */
+    uint64_t from, time; /* virtual time before and after the waiters returned */
+    struct waiter *heads[PEEK_CLASSES]; /* next waiter of each class; NULL: none */
     unsigned n;
-    struct class *behind; /* the first class that has given none; NULL: no further one */
+    struct class *behind; /* the first class not used yet; NULL: none */
 };
 
 struct peek {
@@ -33,7 +34,7 @@ struct peek {
 
 /* --- one lane: its waiters by rank, over its classes -------------------------------- */
 
-/* This class, or the first behind it that claims nothing but slots, and is not at the
+/* Returns this class, or the first one after it, that claims only slots and is not at the
  * limit of its array. */
 static struct class *skip_short(const struct lane *t, struct class *c)
 {
@@ -42,7 +43,8 @@ static struct class *skip_short(const struct lane *t, struct class *c)
     return c;
 }
 
-/* Index of the head that is first; n: the class behind them is; n + 1: none is left. */
+/* Returns the index of the first head; n: the class after them is first; n + 1: none is
+ * left. */
 static unsigned first_head(const struct peek_lane *p)
 {
     const bool more = p->behind && p->n < PEEK_CLASSES;
@@ -57,7 +59,7 @@ static unsigned first_head(const struct peek_lane *p)
     return first;
 }
 
-/* Head i, which is the first. */
+/* Takes head i, which is the first. */
 static struct waiter *take_head(struct peek_lane *p, unsigned i)
 {
     if (i == p->n) {
@@ -81,7 +83,7 @@ static bool is_before(const struct lane *a, uint64_t time, const struct peek_lan
     return time < b->time || (time == b->time && a->account->uid < b->lane->account->uid);
 }
 
-/* Of the queue, with its first head. */
+/* Returns the best open lane of the queue; *ret_head: its first head. */
 static struct peek_lane *best_of(struct peek *p, const struct peek_queue *q,
                                  unsigned *ret_head)
 {
@@ -100,7 +102,8 @@ static struct peek_lane *best_of(struct peek *p, const struct peek_queue *q,
     return best;
 }
 
-/* What the account would be charged for what its lanes of higher priority gave. */
+/* Returns what the account would be charged for waiters of its lanes of higher
+ * priority. */
 static uint64_t charged_before(const struct peek *p, const struct account *a)
 {
     uint64_t sum = 0;
@@ -124,8 +127,8 @@ static void open_lane(struct peek *p, struct peek_queue *q)
     q->behind = lane_after(t->lane);
 }
 
-/* What a lane has if it is the last and has one class: nothing else comes between its
- * waiters. NULL: there is more. */
+/* Returns the class of a lane that is the last one and has only that class, so no other
+ * waiter comes between. NULL: otherwise. */
 static struct class *only_class(const struct lane *t)
 {
     struct class *c = lane_after(t) ? NULL : skip_short(t, lane_first(t));
@@ -135,8 +138,8 @@ static struct class *only_class(const struct lane *t)
 
 /* --- queues ------------------------------------------------------------------------- */
 
-/* Those of which jobs may get slots. False: it is not told here which one will be next,
- * as users of a queue have limits, or there are too many queues. */
+/* Begins with the queues whose jobs may get slots. Returns false if the order cannot be
+ * told here, as users of a queue have limits, or there are too many queues. */
 static bool begin(struct peek *p, const struct admission *a)
 {
     p->n = p->nqueues = 0;
@@ -159,7 +162,7 @@ static bool is_below(const struct peek_queue *q)
     return q->slots < q->queue->policy.nominal;
 }
 
-/* As queue_is_before(). */
+/* Returns as queue_is_before(). */
 static bool is_asked_before(const struct peek_queue *a, const struct peek_queue *b)
 {
     if (is_below(a) != is_below(b))
@@ -182,13 +185,13 @@ static struct peek_queue *best_queue(struct peek *p)
     return best;
 }
 
-/* It has nothing more. */
+/* Removes a queue that has no more waiters. */
 static void close_queue(struct peek *p, struct peek_queue *q)
 {
     *q = p->queues[--p->nqueues];
 }
 
-/* The queue's next; NULL: it has none, as far as lanes can be opened. */
+/* Returns the queue's next waiter; NULL: none, or too many lanes are open. */
 static struct waiter *next_of(struct peek *p, struct peek_queue *q)
 {
     for (;;) {

@@ -1,19 +1,19 @@
-/* Resources, and claims on them: does it fit?
+/* Resources and claims: does a claim fit?
  *
- * A resource is something of which there is a certain amount; a claim says how much of it
- * a job needs to start. What an amount means is its kind's matter: a row of this table
- * and of resource_kinds.def, and a file for kinds that need one. The claims of a job are
- * taken all at once or not at all (class.h).
+ * A resource has a certain amount of something. A claim is how much of it a job needs to
+ * start. The kind gives an amount its meaning: a row of this table and of
+ * resource_kinds.def, and a file if it needs one. The claims of a job are taken all at
+ * once or not at all (class.h).
  *
- *   kind        given back               what is short of it is passed
- *   elements    at the end of one        any number of times: only an array is short of
- *                                        its own limit
- *   rate        never: it refills        any number of times, but for the rate itself
+ *   kind        released                 waiters that lack it are passed
+ *   elements    at an element's end      any number of times: only an array lacks its own
+ *                                        limit
+ *   rate        never: it refills        any number of times, except for the rate itself
  *   rwlock      when no process is left  not at all, or Bypass= times (standing.h)
  *   semaphore   likewise                 likewise
- *   slots       at the end               by queues (job_queue.h)
+ *   slots       at the job's end         by queues (job_queue.h)
  *
- * Pure: `now` is microseconds of CLOCK_BOOTTIME. */
+ * Pure: `now` is CLOCK_BOOTTIME in us. */
 #ifndef VOLTD_ADMIT_RESOURCE_H
 #define VOLTD_ADMIT_RESOURCE_H
 
@@ -27,9 +27,9 @@ struct admission;
 struct claim;
 struct resource;
 
-/* The claims of one set are in this order. */
+/* The order of the claims of a set. */
 enum resource_order {
-    RESOURCE_LIMIT, /* what only the job's own array is short of */
+    RESOURCE_LIMIT, /* the limit of the job's own array */
     RESOURCE_RATE,
     RESOURCE_LOCK,
     RESOURCE_MACHINE,
@@ -38,56 +38,56 @@ enum resource_order {
 struct resource_kind {
     const char *name;
     enum resource_order order;
-    /* Whether it fits now; whether it would with nothing taken. */
+    /* Return whether the claim fits now; whether it would fit if nothing were taken. */
     bool (*fits)(const struct resource *r, const struct claim *c, uint64_t now);
     bool (*possible)(const struct resource *r, const struct claim *c);
-    /* n times the claim; taken whether it fits or not. */
+    /* Takes, or gives back, n times the claim. `take` does not check that it fits. */
     void (*take)(struct resource *r, const struct claim *c, uint64_t n, uint64_t now);
     void (*give)(struct resource *r, const struct claim *c, uint64_t n);
 };
 
 struct resource {
     const struct resource_kind *kind;
-    uint64_t number;    /* no two named ones have the same */
+    uint64_t number;    /* unique among named resources */
     uint64_t capacity;  /* of a rate its burst */
-    uint64_t used;      /* may be more: it was lowered, or claims were taken anyway; of a
-                        * rate nothing */
-    uint64_t exclusive; /* rwlock: of those that have it, how many not shared */
-    uint64_t waiting;   /* waiters in the line that want it */
-    uint32_t page;      /* of a question: its place in that page, from 1; 0: in none */
-    uint64_t per_usec;  /* rate: in which one token comes back */
+    uint64_t used;      /* may exceed capacity: that was lowered, or claims were taken
+                         * without asking; rates: 0 */
+    uint64_t exclusive; /* rwlock: holders that do not share it */
+    uint64_t waiting;   /* waiters in the line that claim it */
+    uint32_t page;      /* scratch of a query: its index in a page, from 1; 0: in none */
+    uint64_t per_usec;  /* rate: time for one token */
     uint64_t full_at;   /* rate: when all tokens are back */
-    struct timed timed; /* rate: when something is due */
+    struct timed timed; /* rate: when its next offer is due */
 
     /* Of standing.c. */
-    struct line line;       /* classes that want it */
-    struct list impossible; /* classes that want more than there is */
-    uint64_t nimpossible;   /* how many they are */
-    uint64_t recheck;       /* of these, the first: there is more now */
-    uint64_t out_of_order;  /* times that a later one of the line took it */
+    struct line line;       /* classes that claim it */
+    struct list impossible; /* classes whose claim exceeds the capacity */
+    uint64_t nimpossible;   /* their number */
+    uint64_t recheck;       /* how many of these to try again, as capacity has grown */
+    uint64_t out_of_order;  /* times that a later waiter of the line took it */
     struct list_node due;   /* in admission.due: may be offered */
     bool is_due;
-    struct account *left_to;        /* others leave it to a class of this account, ... */
+    struct account *left_to;        /* others leave it to a class of this account, */
     struct list_node left_by;       /* in its holds_up, */
     struct list_node left_by_queue; /* and in its queue's */
     struct list_node
-        disputed; /* in admission.disputed: left_to, and the line is of several
-                                * queues */
+        disputed; /* in admission.disputed: left_to is set, and the line has several
+                   * queues */
     struct list_node
-        mixed; /* in admission.mixed: left_to, and in the line some take slots,
-                             * and some do not */
+        mixed; /* in admission.mixed: left_to is set, and the line has slotted and
+                * slotless lanes */
     bool is_disputed, is_mixed;
 };
 
 struct claim {
     struct resource *resource;
     uint32_t amount; /* at least 1 */
-    bool exclusive;  /* of a rwlock: not shared */
+    bool exclusive;  /* rwlock: not shared */
 };
 
-/* Slots, elements, semaphore: amounts that add up (resource_sum.c). rwlock: one with it
- * for itself, or any number that share it (resource_rwlock.c). rate: tokens that come
- * back with time (resource_rate.c). */
+/* Slots, elements and semaphores have amounts that add up (resource_sum.c). A rwlock has
+ * one exclusive holder or any number that share it (resource_rwlock.c). A rate has tokens
+ * that come back with time (resource_rate.c). */
 #define RESOURCE(name_) extern const struct resource_kind resource_##name_;
 #include "daemon/admit/resource_kinds.def"
 
@@ -97,15 +97,15 @@ bool resource_is_named(const struct resource *r);
 bool resource_is_semaphore(const struct resource *r);
 bool resource_is_rate(const struct resource *r);
 
-/* What is in its line behind a class of this account waits for that: standing.c. NULL:
- * nothing does. */
+/* Notes that waiters behind a class of this account leave the resource to it: standing.c.
+ * NULL: they leave it to no class. */
 void resource_leave_to(struct admission *a, struct resource *r, struct account *account);
-/* There may be something for those in its line: it is to be offered. */
+/* Marks the resource to be offered to the classes in its line. */
 void resource_due(struct admission *a, struct resource *r);
-/* Before it is freed: nothing of admission points to it any more. */
+/* Unlinks the resource from admission, before it is freed. */
 void resource_unlink(struct admission *a, struct resource *r);
 
-/* Of a rate: tokens that there are; when there will be so many. */
+/* Return the tokens of a rate now, and when it will have so many. */
 uint64_t rate_tokens(const struct resource *r, uint64_t now);
 uint64_t rate_when(const struct resource *r, uint64_t tokens);
 

@@ -1,11 +1,11 @@
-/* A rate: tokens that are spent and come back with time, up to the burst.
+/* A rate: tokens that are spent, and come back with time up to the burst.
  *
- * One number says all: when it will be full again. Each token spent moves that by the
- * time that one takes; what is missing now is the time until then. So nothing is updated
- * as time goes by. */
+ * Its state is one number: when it will be full again. Each token spent moves that by the
+ * time per token; the tokens missing now are the time until then. So nothing has to be
+ * updated as time passes. */
 #include "daemon/admit/resource.h"
 
-/* Tokens that are missing, a part of one counting as one. */
+/* Returns the missing tokens, rounded up. */
 static uint64_t missing(const struct resource *r, uint64_t now)
 {
     return r->full_at > now ? (r->full_at - now + r->per_usec - 1) / r->per_usec : 0;
@@ -40,7 +40,7 @@ static void rate_take(struct resource *r, const struct claim *c, uint64_t n, uin
     r->full_at = (r->full_at > now ? r->full_at : now) + c->amount * n * r->per_usec;
 }
 
-/* Of an attempt that was none: a refund. */
+/* Refunds an attempt that did not happen. */
 static void rate_give(struct resource *r, const struct claim *c, uint64_t n)
 {
     const uint64_t spent = c->amount * n * r->per_usec;

@@ -1,5 +1,5 @@
-/* A lock: one has it for itself, or any number share it. A mutex is one that nobody
- * shares. What is taken without asking may make holders that exclude each other. */
+/* A lock: one exclusive holder, or any number that share it. A mutex is a lock that is
+ * never shared. Claims taken without asking may make holders that exclude each other. */
 #include <assert.h>
 
 #include "daemon/admit/resource.h"

@@ -1,4 +1,4 @@
-/* Kinds whose amounts add up. */
+/* Kinds of resources whose amounts add up. */
 #include <assert.h>
 
 #include "daemon/admit/resource.h"
@@ -26,7 +26,7 @@ static void sum_give(struct resource *r, const struct claim *c, uint64_t n)
     r->used -= c->amount * n;
 }
 
-/* Without slots jobs wait: more may be configured. */
+/* Returns true: without enough slots jobs wait, as more may be configured. */
 static bool always_possible(const struct resource *r, const struct claim *c)
 {
     (void)r, (void)c;

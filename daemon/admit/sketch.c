@@ -1,12 +1,12 @@
 /* See sketch.h. */
 #include "daemon/admit/sketch.h"
 
-#define LEAST   UINT64_C(4096) /* us: what is shorter is in the first bucket */
-#define OCTAVES 31             /* 101 days */
+#define LEAST   UINT64_C(4096) /* us; shorter times are in the first bucket */
+#define OCTAVES 31             /* up to 101 days */
 
 _Static_assert(4 * OCTAVES + 1 == SKETCH_BUCKETS, "a bucket for each quarter");
 
-/* Where the quarters of an octave begin, of 65536 to 131072. */
+/* Begins of the quarters of an octave from 65536 to 131072. */
 static const uint64_t quarters[] = {65536, 77936, 92682, 110218};
 
 static unsigned bucket_of(uint64_t usec)
@@ -24,7 +24,7 @@ static unsigned bucket_of(uint64_t usec)
            (part >= quarters[3]);
 }
 
-/* The least time of a bucket. */
+/* Returns the least time of a bucket. */
 static uint64_t begin_of(unsigned bucket)
 {
     if (bucket == 0)
@@ -51,11 +51,11 @@ void sketch_add(struct sketch *s, uint64_t usec)
     s->n += s->n < UINT32_MAX;
 }
 
-/* The times of a bucket are spread over it evenly. */
+/* Spreads the times of a bucket evenly over it. */
 void sketch_points(const struct sketch *s, uint64_t ret[SKETCH_POINTS])
 {
     unsigned bucket = 0;
-    uint64_t before = 0; /* times in buckets before it, SKETCH_POINTS * 2 as many */
+    uint64_t before = 0; /* times in buckets before it, times SKETCH_POINTS * 2 */
 
     for (unsigned i = 0; i < SKETCH_POINTS; i++) {
         const uint64_t at = (2 * i + 1) * (uint64_t)s->sum;

@@ -1,8 +1,9 @@
-/* A sketch of how long things took: a histogram of times by their logarithms, in 256
- * bytes however many there were.
+/* A sketch of durations: a histogram of their logarithms, of 256 bytes for any number of
+ * them.
  *
- * A bucket is a quarter of an octave, so that a time read from it is wrong by a fifth at
- * most. When it has SKETCH_MOST times all counts are halved: the latest count most.
+ * A bucket is a quarter of an octave, so a duration read from it is wrong by at most a
+ * fifth. When the sketch has SKETCH_MOST durations, all counts are halved, so that the
+ * latest ones count most.
  *
  * Pure. */
 #ifndef VOLTD_ADMIT_SKETCH_H
@@ -14,16 +15,17 @@
 #define SKETCH_MOST    512
 #define SKETCH_POINTS  32
 
-/* Zeroes: nothing was added. */
+/* Zeroes: empty. */
 struct sketch {
-    uint32_t n;   /* added so far */
-    uint16_t sum; /* of the counts */
+    uint32_t n;   /* durations added so far */
+    uint16_t sum; /* sum of the counts */
     uint16_t counts[SKETCH_BUCKETS];
 };
 _Static_assert(sizeof(struct sketch) == 256, "as the name of a user's job costs");
 
 void sketch_add(struct sketch *s, uint64_t usec);
-/* SKETCH_POINTS times of equal weight, in order. Something was added. */
+/* Returns SKETCH_POINTS durations of equal weight, in order. The sketch must not be
+ * empty. */
 void sketch_points(const struct sketch *s, uint64_t ret[SKETCH_POINTS]);
 
 #endif

@@ -5,11 +5,11 @@
 
 #include "daemon/admit/state.h"
 
-#define OFFER_RECHECKS 64 /* IMPOSSIBLE classes in one offer */
+#define OFFER_RECHECKS 64 /* IMPOSSIBLE classes tried again in one offer */
 
 /* --- what a lane may have of the machine -------------------------------------------- */
 
-/* Whether the queue may start anything in the part that the lane is in. */
+/* Returns whether the queue may start a job in the part of the lane. */
 static bool queue_is_able(const struct lane *l)
 {
     const struct job_queue *q = l->account->queue;
@@ -26,7 +26,7 @@ static bool user_is_limited(const struct lane *l)
     return l->slotted && most && l->account->slots >= most;
 }
 
-/* It could not start one more job if the machine were empty. */
+/* Returns whether the lane could not start a job even if the machine were empty. */
 static bool lane_is_limited(const struct lane *l)
 {
     const struct job_queue *q = l->account->queue;
@@ -47,7 +47,7 @@ static bool is_lock(const struct claim *of)
     return of->resource->kind->order == RESOURCE_LOCK;
 }
 
-/* Which of its lines a class is in at that place. */
+/* Returns whether a class at that place has its seat in the line of that claim. */
 static bool has_seat(enum class_place place, const struct claim *of,
                      const struct claim *short_of)
 {
@@ -89,7 +89,7 @@ static void get_up(struct admission *a, struct class *c)
             seat_leave(class_seat(c, of));
 }
 
-/* What is behind it in its lines may be first now. */
+/* Marks its lines as due, as a class behind it may now be first. */
 static void lines_due(struct admission *a, struct class *c)
 {
     for (struct claim *of = class_named(c); of < class_named_end(c); of++)
@@ -163,7 +163,7 @@ void standing_park(struct admission *a, struct class *c, struct claim *of)
         move(a, c, CLASS_IMPOSSIBLE, of);
     else
         move(a, c, is_lock(of) ? CLASS_BLOCKED : CLASS_SHORT, of);
-    if (r->kind->order == RESOURCE_RATE) /* the offer sets the time of the next one */
+    if (r->kind->order == RESOURCE_RATE) /* the offer sets the time of the next offer */
         resource_due(a, r);
 }
 
@@ -185,7 +185,7 @@ void standing_add(struct admission *a, struct class *c, struct waiter *w)
     if (c->place == CLASS_EMPTY)
         c->place = CLASS_READY;
     sit_down(a, c);
-    /* It has come to the front: the right may be its own now. */
+    /* The new first waiter may have the right now. */
     if (c->short_of && resource_is_named(c->short_of->resource))
         resource_due(a, c->short_of->resource);
 }
@@ -219,7 +219,8 @@ static bool fits(const struct claim *of, uint64_t now)
     return of->resource->kind->fits(of->resource, of, now);
 }
 
-/* It has been passed often enough, and is short of nothing but locks and slots. */
+/* Returns whether the class has been passed often enough, and lacks only locks and
+ * slots. */
 static bool has_reservation(const struct admission *a, struct class *c, uint64_t now)
 {
     const struct waiter *w = class_first(c);
@@ -247,8 +248,8 @@ static bool is_full(const struct admission *a)
     return a->slots.used >= a->slots.capacity;
 }
 
-/* Whether a class in the line of r can start, or has r reserved. with_slots: one that
- * lacks only a slot of the machine counts as one that can start. */
+/* Returns whether a class in the line of r can start, or has r reserved. with_slots: also
+ * if it lacks only a slot of the machine. */
 static bool may_have_right(const struct admission *a, const struct resource *r,
                            const struct lane *at, struct class *c, bool with_slots,
                            uint64_t now)
@@ -258,7 +259,8 @@ static bool may_have_right(const struct admission *a, const struct resource *r,
             has_reservation(a, c, now));
 }
 
-/* The first of these: classes behind it do not take r. NULL: there is none. */
+/* Returns the first class with the right to r: later classes do not take r. NULL:
+ * none. */
 static struct class *holder_of_right(struct admission *a, const struct resource *r,
                                      bool with_slots, uint64_t now)
 {
@@ -280,7 +282,7 @@ static struct class *holder_of_right(struct admission *a, const struct resource 
     return best;
 }
 
-/* Its claim on r, which it has. */
+/* Returns the class's claim on r, which exists. */
 static struct claim *claim_on(struct class *c, const struct resource *r)
 {
     struct claim *of = class_named(c);
@@ -297,7 +299,8 @@ static struct class *first_of_part(const struct resource *r, uint64_t part)
     return l ? lane_first(l) : NULL;
 }
 
-/* Of the same part, else the first of the next one. */
+/* Returns the class after c in the line of r: of the same part, otherwise the first of
+ * the next part. */
 static struct class *behind(const struct resource *r, struct class *c)
 {
     const struct lane *l = class_seat(c, claim_on(c, r))->lane;
@@ -349,7 +352,7 @@ struct class *standing_first(const struct admission *a)
 {
     struct class *best = NULL;
 
-    if (is_full(a) && !a->slotless) /* mostly, and asked after each change */
+    if (is_full(a) && !a->slotless) /* the common case, asked after each change */
         return NULL;
     for (struct lane *l = line_part(&a->ready, 0); l;
          l = line_part(&a->ready, lane_part(l) + 1)) {
@@ -365,7 +368,8 @@ struct class *standing_first(const struct admission *a)
 
 /* --- what is passed ----------------------------------------------------------------- */
 
-/* Whether the first of a part of the line is before this class, another one. */
+/* Returns whether the first class of a part of the line is before c; only slotted parts
+ * if `slotted`. */
 static bool has_before(const struct line *line, const struct class *c, bool slotted)
 {
     for (struct lane *l = line_part(line, 0); l; l = line_part(line, lane_part(l) + 1))
@@ -387,7 +391,8 @@ void standing_passes(struct admission *a, struct class *c)
 
 /* --- offers ------------------------------------------------------------------------- */
 
-/* What is left to one that may have lost the right to it. */
+/* Marks all resources as due that are left to an account or queue, or are in such a list,
+ * as the right may have moved. */
 static void all_due(struct admission *a, struct list *holds_up, size_t node)
 {
     while (holds_up->first) {
@@ -410,9 +415,9 @@ void standing_slots(struct admission *a, struct account *account)
         const enum queue_state state = queue_state(q);
 
         if (full && state == QUEUE_IS_FULL) {
-            if (q->state == QUEUE_IS_LIMITED) /* it may be so again */
+            if (q->state == QUEUE_IS_LIMITED) /* it may become LIMITED again */
                 q->state = state;
-            continue; /* nothing else that takes slots could start either */
+            continue; /* no other slotted class could start either */
         }
         if (state < q->state || (a->was_full && state == QUEUE_IS_FULL))
             all_due(a, &q->holds_up, offsetof(struct resource, left_by_queue));
@@ -444,7 +449,7 @@ void standing_reorder(struct admission *a, struct account *account)
     }
 }
 
-/* More may be possible now than when these were put aside. */
+/* Tries IMPOSSIBLE classes again, as the capacity has grown. */
 static void recheck(struct admission *a, struct resource *r)
 {
     for (int i = 0; i < OFFER_RECHECKS && r->recheck && r->impossible.first; i++) {
@@ -457,10 +462,10 @@ static void recheck(struct admission *a, struct resource *r)
         resource_due(a, r);
 }
 
-/* What an offer has found. */
+/* The result of an offer. */
 struct offer {
-    uint64_t until; /* of a rate: when the next one fits; TIMED_NEVER: none would */
-    bool is_left;   /* it would do for a class that is behind the one with the right */
+    uint64_t until; /* rates: when the next class fits; TIMED_NEVER: none would */
+    bool is_left;   /* it fits a class behind the one with the right */
 };
 
 static void offer_class(struct admission *a, struct class *c, struct claim *of,
@@ -477,7 +482,7 @@ static void offer_class(struct admission *a, struct class *c, struct claim *of,
     }
 }
 
-/* To those of a part up to the one with the right. */
+/* Offers to the classes of a part, up to the one with the right. */
 static void offer_part(struct admission *a, struct lane *l, struct class *holder,
                        uint64_t now, struct offer *ret)
 {
@@ -490,7 +495,7 @@ static void offer_part(struct admission *a, struct lane *l, struct class *holder
         if (!holder || !class_is_before(holder, c))
             offer_class(a, c, of, now, ret);
         else if (c->short_of == of && (!is_lock(of) || fits(of, now)))
-            ret->is_left = true; /* a rate will do for it in time */
+            ret->is_left = true; /* a rate will fit it in time */
     }
 }
 
@@ -505,7 +510,7 @@ bool standing_offer(struct admission *a, uint64_t now)
     r->is_due = false;
     recheck(a, r);
     struct class *holder = holder_of_right(a, r, false, now);
-    /* Without a slot only what needs none can start. */
+    /* Without a free slot only slotless classes can start. */
     struct class *slotted = is_full(a) ? holder_of_right(a, r, true, now) : holder;
     resource_leave_to(a, r, NULL);
     for (uint64_t part = 0; part != UINT64_MAX;) {

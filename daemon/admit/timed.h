@@ -1,4 +1,4 @@
-/* Things that are due at a time, the next one first. */
+/* Timers, ordered by the time at which they are due. */
 #ifndef VOLTD_ADMIT_TIMED_H
 #define VOLTD_ADMIT_TIMED_H
 
@@ -9,7 +9,7 @@
 struct admission;
 struct timed;
 
-/* Its time has come, and it is set no longer. */
+/* Called when the timer is due; it is no longer set. */
 typedef void timed_due(struct admission *a, struct timed *t, uint64_t now);
 
 struct timed {
@@ -25,13 +25,13 @@ struct timed_queue {
 
 #define TIMED_NEVER UINT64_MAX
 
-/* Also of one that is set, to another time. */
+/* Sets the timer, or moves one that is set. */
 void timed_set(struct timed_queue *q, struct timed *t, uint64_t at);
-/* Nothing happens to one that is not set. */
+/* Clears the timer, if it is set. */
 void timed_clear(struct timed_queue *q, struct timed *t);
-/* When the next one is due; TIMED_NEVER: none is set. */
+/* Returns when the next timer is due; TIMED_NEVER: none is set. */
 uint64_t timed_next(const struct timed_queue *q);
-/* Tells the first one that is due. False: none is. */
+/* Calls the first timer that is due. Returns false if none is. */
 bool timed_run(struct timed_queue *q, struct admission *a, uint64_t now);
 
 #endif

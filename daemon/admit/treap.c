@@ -4,8 +4,8 @@
 
 #include "daemon/admit/treap.h"
 
-/* Nearest to the root: the greatest. The mixing of splitmix64: addresses of neighbours
- * give numbers that have nothing to do with each other. */
+/* Returns the height: the greatest is the root. The mixing of splitmix64 makes heights of
+ * neighbouring addresses unrelated. */
 static uint64_t height_of(const struct treap_node *n)
 {
     uint64_t x = (uintptr_t)n * UINT64_C(0x9e3779b97f4a7c15);
@@ -21,7 +21,7 @@ void treap_add(struct treap *t, struct treap_node *n, treap_before *before)
 
     while (*at && height_of(*at) >= height)
         at = before(n, *at) ? &(*at)->left : &(*at)->right;
-    struct treap_node *rest = *at; /* is divided: what is before n, what is behind it */
+    struct treap_node *rest = *at; /* divided into nodes before n and after n */
     *at = n;
     while (rest)
         if (before(n, rest)) {
@@ -91,7 +91,7 @@ struct treap_node *treap_next(const struct treap *t, const struct treap_node *n,
     return n->right ? leftmost(n->right) : treap_after(t, n, before);
 }
 
-/* Adds those of the tree at `at`. As deep as the tree is. */
+/* Adds the nodes before n in the tree at `at`. Recursion is as deep as the tree. */
 static void count_before(const struct treap_node *at, const struct treap_node *n,
                          treap_before *before, size_t most, size_t *sum)
 {
@@ -116,7 +116,7 @@ size_t treap_count_before(const struct treap *t, const struct treap_node *n,
 
 static struct treap_weight *weight_of(struct treap_node *n)
 {
-    return (struct treap_weight *)(void *)n; /* its first member */
+    return (struct treap_weight *)(void *)n; /* `node` is the first member */
 }
 
 static uint64_t sum_of(struct treap_node *n)
@@ -124,8 +124,8 @@ static uint64_t sum_of(struct treap_node *n)
     return n ? weight_of(n)->sum : 0;
 }
 
-/* The sums on the way to where n is, or was, and below it: what its adding or removing
- * has changed. As deep as the tree is. */
+/* Updates the sums that adding or removing n has changed: on the way to its place, and
+ * below it. Recursion is as deep as the tree. */
 static void renew_sums(struct treap_node *at, struct treap_node *n, treap_before *before)
 {
     if (!at)

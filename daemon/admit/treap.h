@@ -1,14 +1,13 @@
-/* An ordered tree of nodes that live in the things themselves: nothing is allocated, and
- * adding, removing and finding take O(log n) steps.
+/* An ordered tree of intrusive nodes: it allocates nothing. Adding, removing and finding
+ * take O(log n) steps.
  *
- * A treap: ordered by the caller's comparison from left to right, and by a number that
- * follows from the address of each node from the root down. So it has the shape of a tree
- * that was filled in random order, whatever the order was, and a node needs two pointers
- * only. Rejected: a red-black tree, which needs a third pointer and a colour; a heap of
- * siblings (pairing heap), whose first removal after a million additions looks at all of
- * them.
+ * A treap: ordered from left to right by the caller's comparison, and from the root down
+ * by a number computed from each node's address. So it has the shape of a tree filled in
+ * random order, for any order of additions, and a node needs only two pointers. Rejected:
+ * a red-black tree, which needs a third pointer and a colour; a heap of siblings (pairing
+ * heap), whose first removal after a million additions looks at all of them.
  *
- * While a node is in a tree its key must not change, and no two keys are equal.
+ * The key of a node must not change while it is in a tree, and no two keys may be equal.
  * Zero-initialised is empty. */
 #ifndef VOLTD_ADMIT_TREAP_H
 #define VOLTD_ADMIT_TREAP_H
@@ -25,35 +24,35 @@ struct treap {
     struct treap_node *root;
 };
 
-/* Whether a stands before b. */
+/* Returns whether a is before b. */
 typedef bool treap_before(const struct treap_node *a, const struct treap_node *b);
 
 void treap_add(struct treap *t, struct treap_node *n, treap_before *before);
 void treap_remove(struct treap *t, struct treap_node *n, treap_before *before);
-/* NULL: it is empty. */
+/* Returns the first node; NULL: empty. */
 struct treap_node *treap_first(const struct treap *t);
-/* The first one that stands behind n, which need not be in the tree; NULL: none does. */
+/* Returns the first node after n, which need not be in the tree; NULL: none. */
 struct treap_node *treap_after(const struct treap *t, const struct treap_node *n,
                                treap_before *before);
-/* The same of one that is in the tree. */
+/* Likewise, for a node in the tree. */
 struct treap_node *treap_next(const struct treap *t, const struct treap_node *n,
                               treap_before *before);
-/* How many stand before n, which need not be in the tree; at most this many. */
+/* Returns how many nodes are before n, at most `most`; n need not be in the tree. */
 size_t treap_count_before(const struct treap *t, const struct treap_node *n,
                           treap_before *before, size_t most);
 
-/* A tree whose nodes have weights, and sums of these, all of whose nodes are such. */
+/* A node with a weight. In a tree of such nodes, each also has the sum of its subtree. */
 struct treap_weight {
     struct treap_node node;
-    uint64_t own, sum; /* that of the node; of all below it, too */
+    uint64_t own, sum; /* weight of the node; of its subtree */
 };
 
-/* With its weight, which changes by treap_weigh() while the node is in the tree. */
+/* Adds a node with its weight. While it is in the tree, treap_weigh() changes that. */
 void treap_add_weight(struct treap *t, struct treap_weight *n, treap_before *before);
 void treap_remove_weight(struct treap *t, struct treap_weight *n, treap_before *before);
 void treap_weigh(struct treap *t, struct treap_weight *n, treap_before *before,
                  uint64_t own);
-/* The weights of those that stand before n, which need not be in the tree. */
+/* Returns the sum of weights before n, which need not be in the tree. */
 uint64_t treap_weight_before(const struct treap *t, const struct treap_node *n,
                              treap_before *before);
 

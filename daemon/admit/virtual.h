@@ -1,12 +1,12 @@
-/* Virtual time: whose turn it is among those that share something, by weight.
+/* Virtual time: orders the users of a shared resource, by weight.
  *
- * Each has had a certain amount; the one with the least is next. A start charges what it
- * is expected to take, so that a burst of starts counts at once; the end settles what it
- * took instead. What runs was charged as one sum: an end takes the average out of it, so
- * no job has to remember its charge.
+ * Each user has received a certain amount; the user with the least is next. A start
+ * charges the expected amount, so that a burst of starts counts at once; the end replaces
+ * it by the actual amount. Charges of running jobs are one sum. An end subtracts their
+ * average, so no job stores its charge.
  *
- * One that was idle comes back at the least settled time of those that are not, or at its
- * own if that is more: having slept gives no credit, and it does not wait for what the
+ * A user that was idle resumes at the least settled time of the busy users, or at its own
+ * if that is more. So idle time gives no credit, and the user does not wait for jobs that
  * others have only started. */
 #ifndef VOLTD_ADMIT_VIRTUAL_H
 #define VOLTD_ADMIT_VIRTUAL_H
@@ -14,12 +14,12 @@
 #include <assert.h>
 #include <stdint.h>
 
-#define VIRTUAL_SCALE 1024 /* virtual time of 1 us of everything there is */
+#define VIRTUAL_SCALE 1024 /* virtual time of 1 us of the whole resource */
 
 struct virtual
 {
-    uint64_t settled; /* what ended */
-    uint64_t charged; /* what runs */
+    uint64_t settled; /* of ended jobs */
+    uint64_t charged; /* of running jobs */
     uint64_t running; /* starts without an end */
 };
 
@@ -28,7 +28,7 @@ static inline uint64_t virtual_time(const struct virtual *v)
     return v->settled + v->charged;
 }
 
-/* Of a job that takes that share of what there is, for that time. */
+/* Returns the virtual time of `amount` of `capacity` for usec. */
 static inline uint64_t virtual_cost(uint64_t usec, uint64_t amount, uint64_t capacity)
 {
     return usec * amount * VIRTUAL_SCALE / (capacity ? capacity : 1);
@@ -40,7 +40,7 @@ static inline void virtual_start(struct virtual *v, uint64_t cost)
     v->charged += cost;
 }
 
-/* The start is over: the charge of one goes. */
+/* Removes the average charge of a start. */
 static inline void virtual_undo(struct virtual *v)
 {
     assert(v->running);
@@ -53,7 +53,7 @@ static inline void virtual_end(struct virtual *v, uint64_t cost)
     v->settled += cost;
 }
 
-/* It was idle; the others' least is this. */
+/* Resumes a user that was idle; least: the least settled time of the others. */
 static inline void virtual_wake(struct virtual *v, uint64_t least)
 {
     if (v->settled < least)

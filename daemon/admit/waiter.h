@@ -1,4 +1,4 @@
-/* A waiter joins the line, and leaves it. */
+/* Waiters join the line and leave it. */
 #ifndef VOLTD_ADMIT_WAITER_H
 #define VOLTD_ADMIT_WAITER_H
 
@@ -7,13 +7,13 @@
 struct admission;
 struct waiter;
 
-/* APART, without a condition: LINE. It is eligible from now on, or has been before and
- * goes back to its place. */
+/* Move a waiter without conditions from APART to LINE: as eligible from now on, or back
+ * to the place that it had. */
 void waiter_join(struct admission *a, struct waiter *w, uint64_t now);
 void waiter_rejoin(struct admission *a, struct waiter *w);
-/* So many more that wait on conditions. */
+/* Adds n to the number of waiters on conditions. */
 void waiter_count_unmet(struct admission *a, const struct waiter *w, int n);
-/* LINE: APART. */
+/* Moves a waiter from LINE to APART. */
 void waiter_quit(struct admission *a, struct waiter *w);
 
 #endif
