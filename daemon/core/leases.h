@@ -53,8 +53,8 @@ void leases_hold(struct core *core, struct lease *l);
 /* Separates the lease from its call, which is gone. The lease keeps its place, or its
  * grant, as long as its file is open; that is looked at from now on. */
 void leases_detach(struct tx *tx, struct lease *l);
-/* Gives the lease to a call until leases_hold(), _detach() or _end(). Meanwhile no other
- * call ends it, nor a look at its file. */
+/* Gives the lease to a call until leases_hold(), leases_detach() or leases_end(). Until
+ * then neither another call nor a look at its file ends the lease. */
 void leases_attach(struct core *core, struct lease *l);
 /* Ends and frees the lease; releases what it has. */
 void leases_end(struct tx *tx, struct lease *l);

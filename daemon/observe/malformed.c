@@ -21,7 +21,8 @@ void malformed_fini(struct malformed *m)
     pthread_mutex_destroy(&m->lock);
 }
 
-/* Whether it may be said, which is noted. Lock held. */
+/* Returns whether the log may mention this user now, and notes that it does. Lock
+ * held. */
 static bool may_say(struct malformed *m, uid_t uid, uint64_t now)
 {
     struct malformed_said *oldest = &m->said[0];

@@ -1,6 +1,5 @@
-/* Messages that are no calls, each of which closes its connection: counted, and said in
- * the log once a minute and user. A client that is being written sees nothing but an end
- * of file. Any thread. */
+/* Counts messages that are no calls; each closes its connection. Logs one a minute for
+ * each user, as the author of a client sees only an end of file. Any thread. */
 #ifndef VOLTD_OBSERVE_MALFORMED_H
 #define VOLTD_OBSERVE_MALFORMED_H
 
@@ -10,21 +9,22 @@
 
 #include "base/atomic.h"
 
-/* Users of one minute; further ones are counted, and not said. */
+/* Users that are logged in a minute; messages of further users are only counted. */
 #define MALFORMED_USERS 16
 
 struct malformed {
-    vat_u64 count;        /* any thread, relaxed: a number by itself */
+    vat_u64 count;        /* any thread, relaxed: an independent number */
     pthread_mutex_t lock; /* guards the rest */
     struct malformed_said {
         uid_t uid;
-        uint64_t usec; /* 0: nobody */
+        uint64_t usec; /* 0: free entry */
     } said[MALFORMED_USERS];
 };
 
 void malformed_init(struct malformed *m);
 void malformed_fini(struct malformed *m);
-/* m NULL: nothing is noted. pid 0: not known. */
+/* Counts a message, and logs it if this user's minute is over. m NULL: does nothing. pid
+ * 0: unknown. */
 void malformed_note(struct malformed *m, uid_t uid, pid_t pid, const char *why);
 
 #endif

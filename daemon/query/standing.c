@@ -9,7 +9,7 @@
 #include "daemon/core/waiting.h"
 #include "daemon/dispatch/dispatch.h"
 
-/* Its state alone: it is in no table, and no event is told. */
+/* Queues the job in its own state only: it is in no table, and no event is posted. */
 static void queue_job(struct job *job)
 {
     const struct job_event submit = job_spec_submission(job->spec, jobs_now_usec());

@@ -1,18 +1,19 @@
-/* Where a job would stand, were it taken now: for a dry run. */
+/* Where a job would stand if it were submitted now: for a dry run. */
 #ifndef VOLTD_QUERY_STANDING_H
 #define VOLTD_QUERY_STANDING_H
 
 #include "daemon/query/forecast.h"
 
 struct standing {
-    struct forecast_running running; /* set before: of its user */
+    struct forecast_running running; /* set by the caller: running jobs of its user */
     struct why why;                  /* no reason: it would start at once */
-    struct estimate_in line;         /* where it is forecast: in the line as it is */
+    struct estimate_in line;         /* if is_forecast: the line as it is */
     bool is_forecast;
 };
 
-/* Of a job that has been checked (core_wait_for()) and has no id. It waits for a moment,
- * behind all others of its user, and waits for nothing after that. */
+/* Fills in where the job would stand. The job has been checked (core_wait_for()) and has
+ * no id. It waits for a moment, after all other jobs of its user; afterwards it does not
+ * wait. */
 void query_standing(struct core *core, struct job *job, struct standing *ret);
 
 #endif
