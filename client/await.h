@@ -1,8 +1,8 @@
-/* Waiting for jobs, as `volt-submit --wait` and `voltctl wait` do it: progress on a
- * terminal, events as NDJSON, the exit code of all in the end, a lost connection retried.
+/* Waits for jobs, for `volt-submit --wait` and `voltctl wait`: shows progress on a
+ * terminal, prints events as NDJSON, returns the exit code of all jobs, and reconnects.
  *
- * One connection waits, for up to 15,000 ids, the most that fit into a message; more ids
- * need more of them, and with JSON one more watches. */
+ * A connection waits for up to 15,000 ids, the most that fit into a message. More ids
+ * need more connections. With JSON another connection watches. */
 #ifndef VOLT_CLIENT_AWAIT_H
 #define VOLT_CLIENT_AWAIT_H
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 enum {
-    WAIT_EXIT_VOLT_FAILED = 125, /* the daemon is gone, or the job's result is no code */
+    WAIT_EXIT_VOLT_FAILED = 125, /* no connection, or the job's result is no code */
     WAIT_EXIT_INTERRUPTED = 130,
 };
 
@@ -23,28 +23,28 @@ struct wait_request {
     const struct address_choice *choice;
     char *const *ids;
     size_t nids;
-    uint64_t total; /* jobs, elements of arrays counted one by one; 0: not known */
-    uint64_t reconnect_usec; /* how long a lost connection is retried */
-    int no_such_job_code;    /* what to return for an id that does not exist */
-    bool own;                /* the ids were given out by this voltd just now */
-    bool printed;            /* their output has been printed already */
+    uint64_t total; /* jobs; elements of arrays count one by one; 0: unknown */
+    uint64_t reconnect_usec; /* how long to retry a lost connection */
+    int no_such_job_code;    /* exit code for an id that does not exist */
+    bool own;                /* this voltd has just given out the ids */
+    bool printed;            /* their output was printed already */
     bool json;               /* NDJSON on standard output */
-    bool quiet;              /* no progress, no summary; errors are said */
-    int interrupt;           /* readable when the user wants to go; -1: none */
-    struct retry_watch *retries; /* says which attempts have failed; NULL: nothing does */
+    bool quiet;              /* no progress, no summary; only errors */
+    int interrupt;           /* readable when the user interrupts; -1: none */
+    struct retry_watch *retries; /* reports failed attempts; NULL: none are reported */
 };
 
-/* Waits until all have ended. Returns the exit code to end with. *c may be replaced by a
- * new connection, and is NULL when there is none any more. */
+/* Waits until all jobs have ended. Returns the exit code of the program. *c may be
+ * replaced by a new connection, and is NULL if there is none. */
 int wait_for_jobs(struct client **c, const struct wait_request *rq);
 
-/* A signalfd for SIGINT and SIGTERM, which are blocked from then on; what is ignored
- * stays ignored. -1: not possible. */
+/* Returns a signalfd for SIGINT and SIGTERM, which are blocked from then on. A signal
+ * that is ignored stays ignored. -1: error. */
 int wait_interrupt_fd(void);
-/* Says which of these ids something keeps from ending (patience.h), if one is; to a
- * person also what a single job waits for. */
+/* Reports which of these ids cannot end (patience.h); on a terminal also what a single
+ * job waits for. */
 void wait_say_stuck(const struct wait_request *rq, json_t *ids);
-/* Says that the jobs go on, and how to wait for them again. */
+/* Prints that the jobs go on, and the command that waits for them again. */
 void wait_say_interrupted(char *const *ids, size_t nids);
 
 #endif

@@ -1,9 +1,9 @@
-/* Many specs from one input: NDJSON (one object a line), or one JSON array of objects.
+/* Many specs from one input: NDJSON (an object per line), or a JSON array of objects.
  *
- * The whole input is read and checked before anything is submitted, so that a slip in the
- * last line does not leave half a batch behind. Then entries go out in batches below the
- * limits of one message, a few in flight at a time; in one message where there are local
- * names, which count in it alone. */
+ * The whole input is read and checked before the first submission, so a mistake in the
+ * last line leaves no half batch. Entries are then sent in batches below the limits of a
+ * message, a few in flight at a time. With local names all go in one message, as the
+ * names are valid only within it. */
 #ifndef VOLT_CLIENT_BATCH_H
 #define VOLT_CLIENT_BATCH_H
 
@@ -13,7 +13,7 @@
 
 struct batch_entry {
     size_t offset, len; /* in the input */
-    unsigned line;      /* where it begins, from 1 */
+    unsigned line;      /* first line of the entry, from 1 */
 };
 
 struct batch {
@@ -21,35 +21,39 @@ struct batch {
     size_t len;
     struct batch_entry *entries;
     size_t count, room;
-    bool named; /* an entry has a local name, or waits for one by it: they go in one
-                 * message, all or none */
-    bool tries; /* an entry says when its job is tried again */
+    bool named; /* an entry has or uses a local name: all entries go in one message, all
+                 * or none */
+    bool tries; /* an entry has retries */
     bool keyed; /* an entry has a key */
 };
 
-/* Reads and splits the input; a mark of byte order before it is passed over. 0; -EINVAL
- * with "line N: what" (several lines of text are never merged into one); -EFBIG; -ENOMEM;
- * errno of reading. */
+/* Reads the input and splits it into entries; ignores a byte order mark. Returns:
+ *   0
+ *   -EINVAL  "line N: reason"; err has one line
+ *   -EFBIG, -ENOMEM, or an errno of reading */
 int batch_read(struct batch *b, FILE *in, struct volt_error *err);
 void batch_fini(struct batch *b);
 
-/* Entry i as an object, with the members of defaults that it does not have itself; env is
- * merged variable by variable. New reference; NULL with the reason. */
+/* Returns entry i as an object, new reference. Members that it lacks come from
+ * `defaults`; env is merged by variable. NULL: err has the reason. */
 json_t *batch_spec(const struct batch *b, size_t i, const json_t *defaults,
                    struct volt_error *err);
 
 struct batch_sink {
-    /* An accepted entry; id is borrowed. */
+    /* Called for each accepted entry; id is borrowed. */
     void (*accepted)(void *arg, const char *id);
     void (*rejected)(void *arg, unsigned line, const char *parameter, const char *reason);
     void (*durable)(void *arg, bool durable);
     void *arg;
 };
 
-/* Submits all. 0; 1: an error reply in *error that is about no single entry: no more was
- * sent, and what was on its way has been told; -EFBIG: it has local names, and needs more
- * than one message; negative as client_call(). Of a batch with local names those entries
- * are told that are at fault. */
+/* Submits all entries. With local names, sink->rejected is called for the entries at
+ * fault. Returns:
+ *   0
+ *   1        *error is an error reply about the whole call: nothing more was sent, and
+ *            replies in flight were passed to the sink
+ *   -EFBIG   it has local names, and does not fit into one message
+ *   other    as client_call() */
 int batch_submit(const struct batch *b, const json_t *defaults, struct client *c,
                  const struct batch_sink *sink, struct client_reply *error);
 

@@ -1,5 +1,5 @@
-/* Whether the paths that a job names can be used, before it is submitted: without them it
- * could not be started, and nobody may be there to see it. */
+/* Checks the paths of a job before it is submitted: with wrong ones it could not start,
+ * and perhaps no one would notice. */
 #ifndef VOLT_CLIENT_CHECK_PATHS_H
 #define VOLT_CLIENT_CHECK_PATHS_H
 
@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Looks for the directory, the standard input and the files of output and errors of this
- * spec. False: one is missing, is of a kind that voltd does not open, or is where the
- * account that the job runs as may not go, and problem says which. What this process may
- * not look at counts as there. */
+/* Checks the directory, the standard input, and the files for output and errors. Returns
+ * false if one is missing, is of a kind that voltd does not open, or is not accessible to
+ * the job's account; problem names it. A path that this process may not look at counts as
+ * good. */
 bool check_paths(const json_t *spec, uid_t account, char *problem, size_t size);
 
 #endif

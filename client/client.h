@@ -1,11 +1,11 @@
 /* libvoltclient: a synchronous Varlink client of voltd.
  *
- * One struct client is one connection. Calls may be pipelined: client_send() several,
- * then client_receive() their replies in the same order. Sending never deadlocks against
- * a daemon that answers before it reads on: while the socket takes no more bytes, replies
- * are read into memory. One thread at a time.
+ * A struct client is a connection. Calls may be pipelined: several client_send(), then
+ * client_receive() for their replies in the same order. Sending never deadlocks with a
+ * daemon that answers before it reads on: while the socket takes no bytes, replies are
+ * read into memory. One thread at a time.
  *
- * A message is one JSON object and one NUL byte. */
+ * A message is a JSON object and a NUL byte. */
 #ifndef VOLT_CLIENT_CLIENT_H
 #define VOLT_CLIENT_CLIENT_H
 
@@ -30,92 +30,101 @@ struct client_reply {
     json_t *parameters; /* an object; owned by the reply */
     char *error;        /* "org.voltd.jobs.NoSuchJob", or NULL */
     bool continues;     /* more replies to this call follow */
-    int fd;             /* came with the reply, or -1; owned by the reply */
+    int fd;             /* descriptor of the reply, or -1; owned by the reply */
 };
 
 #define CLIENT_REPLY_EMPTY ((struct client_reply){.fd = -1})
 
-/* Releases what a reply holds and empties it. */
+/* Frees the contents of a reply, and empties it. */
 void client_reply_fini(struct client_reply *reply);
 
-/* What became of looking for a daemon: every path tried, and why not, a line each. */
+/* The result of a search for a daemon: a line for each path tried, with the reason. */
 struct client_tried {
     char text[1024];
-    bool absent;    /* nothing listens on any of them */
-    bool forbidden; /* one of them is there, and not for this user */
-    bool named;     /* an address was given: there is no other */
-    bool system;    /* only that of the system was looked for */
+    bool absent;    /* nothing listens on any path */
+    bool forbidden; /* a path exists that this user may not use */
+    bool named;     /* an address was given, so only that was tried */
+    bool system;    /* only the system's path was tried */
 };
 
-/* Connects to the first socket that answers; to the job socket where the control socket
- * is for administrators, and the user is none. 0; -EINVAL or -ENAMETOOLONG for an
- * unusable address; otherwise the errno of the first one tried. */
+/* Connects to the first socket that answers. If the control socket is only for
+ * administrators and the user is none, connects to the job socket. Returns 0; -EINVAL or
+ * -ENAMETOOLONG for an unusable address; otherwise the -errno of the first path tried. */
 int client_open(const struct address_choice *choice, enum address_endpoint which,
                 struct client **ret, struct client_tried *tried);
-/* Whether this is the answer of a voltd that has as many connections as it may have. */
+/* Returns whether the reply says that voltd has no place for another connection. */
 bool client_is_full(const struct client_reply *reply);
-/* Another connection to the socket of c, which client_open() opened. 0; negative with the
- * reason. */
+/* Opens another connection to the socket of c, which client_open() made. Returns 0, or
+ * negative with the reason. */
 int client_open_same(const struct client *c, struct client **ret, struct volt_error *err);
-/* Takes fd, a connected stream socket. Returns NULL when out of memory (fd is closed). */
+/* Returns a new client that takes fd, a connected stream socket. NULL: no memory, and fd
+ * is closed. */
 struct client *client_new(int fd);
-void client_free(struct client *c); /* NULL allowed */
+void client_free(struct client *c); /* NULL is allowed */
 
-/* While fd is readable client_receive() returns -EINTR (a signalfd, say). -1: none. */
+/* Makes client_receive() return -EINTR while fd (such as a signalfd) is readable. -1:
+ * none. */
 void client_set_interrupt_fd(struct client *c, int fd);
-/* While nobody reads fd any more (a pipe), client_receive() returns -EPIPE. -1: none. */
+/* Makes client_receive() return -EPIPE once fd, a pipe, has no reader. -1: none. */
 void client_set_output_fd(struct client *c, int fd);
-/* Called when a call has had no answer for 5 s; it is waited for all the same.
+/* Sets a function that is called when a call has had no answer for 5 s; the wait goes on.
  * NULL: none. */
 void client_set_silence(struct client *c, void (*fn)(void));
-/* The path of the socket that client_open() found; borrowed. */
+/* Returns the path of the socket of client_open(); borrowed. */
 const char *client_socket(const struct client *c);
-/* Whether the daemon runs for this user alone: neither the system's nor that of another
- * user. */
+/* Returns whether the daemon is this user's own: neither the system's nor another
+ * user's. */
 bool client_is_own(const struct client *c);
-/* The account that the daemon runs as, as far as can be seen. */
+/* Returns the account that the daemon runs as, as far as can be seen. */
 uid_t client_account(const struct client *c);
-/* Whether the connection has ended without a whole call of ours having been read: the
- * first one may be made again on another connection, and is not made twice by that. */
+/* Returns whether the connection has ended before voltd read a whole call from it. Then
+ * the first call can be sent again on another connection, and is not executed twice. */
 bool client_is_unheard(const struct client *c);
-/* For poll(): readable means that client_receive() may have something. Borrowed. */
+/* Returns the descriptor for poll(), borrowed: if readable, client_receive() may have a
+ * reply. */
 int client_fd(const struct client *c);
 
-/* Sends one call; takes parameters, also on failure (NULL: none). 0; -ECONNRESET when the
- * daemon is gone; -ENOMEM. */
+/* Sends a call. Takes parameters, also on failure; NULL: none. Returns 0; -ECONNRESET:
+ * the daemon is gone; -ENOMEM. */
 int client_send(struct client *c, const char *method, json_t *parameters, unsigned flags);
-/* Waits up to timeout_usec for the next reply and fills the empty *ret. 1; 0: time is up;
- * -EINTR, -EPIPE: see above; -ECONNRESET: the daemon is gone; -EPROTO: no Varlink;
- * -ENOMEM. */
+/* Waits up to timeout_usec for the next reply and fills in *ret, which is empty. Returns:
+ *   1
+ *   0            the time is over
+ *   -EINTR       the interrupt descriptor is readable
+ *   -EPIPE       the output descriptor has no reader
+ *   -ECONNRESET  the daemon is gone
+ *   -EPROTO      the peer does not speak Varlink
+ *   -ENOMEM */
 int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply *ret);
-/* Send and receive one reply. 0, or negative as above. */
+/* Sends a call and receives one reply. Takes parameters. Returns 0, or negative as
+ * above. */
 int client_call(struct client *c, const char *method, json_t *parameters,
                 struct client_reply *ret);
-/* The same with a descriptor that goes with the call; borrows it. */
+/* Likewise, with a descriptor that goes with the call; borrows it. */
 int client_call_fd(struct client *c, const char *method, json_t *parameters, int fd,
                    struct client_reply *ret);
-/* The second half of client_call(). */
+/* Receives the reply of a call that was sent: the second half of client_call(). */
 int client_answer(struct client *c, struct client_reply *ret);
 
 /* A long list of a reply, as text: parsing it takes far longer than reading it. */
 struct client_list {
     const char *name; /* the parameter that is an array */
-    char *text;       /* its inside, which may be written to, until the connection is used
-                       * again; NULL: it is among the parameters, or is not there */
+    char *text;       /* its text without brackets, writable, valid until the next use of
+                       * the connection; NULL: it is among the parameters, or missing */
     size_t len;
 };
 
-/* client_answer(); the parameters of the reply have an empty array in place of the list,
- * where its name is spelt without escapes. */
+/* As client_answer(), but the list is an empty array in the parameters. A name spelt with
+ * escapes is not recognised. */
 int client_answer_list(struct client *c, struct client_list *list,
                        struct client_reply *ret);
-/* The next value in such a text, from *at on, which moves on behind it: cut off with a
- * NUL. NULL: there is no more. */
+/* Returns the next value of the list from *at on, NUL-terminated in place, and advances
+ * *at. NULL: no more values. */
 char *client_list_next(const struct client_list *list, size_t *at);
 
-/* Says what an error reply means, for people. */
+/* Writes for people what an error reply means. */
 void client_error_text(const struct client_reply *reply, char *buf, size_t size);
-/* True for an error of that last name ("NoSuchJob"), whatever its interface. */
+/* Returns whether the error has that last name ("NoSuchJob"), in any interface. */
 bool client_error_is(const struct client_reply *reply, const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* How many jobs have ended, and how: the sentence that sums it up. */
+/* Counts how jobs have ended, and sums that up in a sentence. */
 #ifndef VOLT_CLIENT_ENDS_H
 #define VOLT_CLIENT_ENDS_H
 
@@ -8,14 +8,14 @@
 
 struct ends {
     uint64_t total;
-    uint64_t failed, cancelled; /* neither counts as the other */
-    uint64_t unknown;           /* voltd keeps no record of them any more */
+    uint64_t failed, cancelled; /* cancelled jobs are not failed */
+    uint64_t unknown;           /* voltd has no record of them any more */
 };
 
-/* Adds a job that has ended; of an array each element. */
+/* Adds an ended job, or each element of an array. */
 void ends_add(struct ends *e, const json_t *job);
-/* Writes "12 jobs ended: 9 succeeded, 2 failed, 1 cancelled"; the last part only where
- * some were. */
+/* Writes "12 jobs ended: 9 succeeded, 2 failed, 1 cancelled"; the last part only if a job
+ * was cancelled. */
 void ends_format(const struct ends *e, char *buf, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* When a job starts, of what Why and a dry run of Submit answer. */
+/* Formats when a job will start, from the answer of Why or of a dry run of Submit. */
 #ifndef VOLT_CLIENT_ESTIMATE_H
 #define VOLT_CLIENT_ESTIMATE_H
 
@@ -7,9 +7,9 @@
 
 #define ESTIMATE_TEXT 128
 
-/* It waits for nothing but what comes with the end of others. */
+/* Returns whether the job waits only for things that come with the end of other jobs. */
 bool estimate_is_due(const json_t *answer);
-/* "in about 5m ..."; false: it is unknown. */
+/* Writes "in about 5m ...". Returns false if the start is unknown. */
 bool estimate_text(const json_t *answer, char ret[ESTIMATE_TEXT]);
 
 #endif

@@ -1,19 +1,18 @@
-/* What a client runs inside of: a job, which lends its slot while the client waits there
- * (Wait of org.voltd.jobs), or the command of a volt-lock. */
+/* Tells voltd what a client runs inside of: a job, which lends its slot while the client
+ * waits (Wait of org.voltd.jobs), or the command of a volt-lock. */
 #ifndef VOLT_CLIENT_INSIDE_H
 #define VOLT_CLIENT_INSIDE_H
 
 #include "client/client.h"
 
-/* Says to the command of a lease which it is for: "ID SOCKET". */
+/* Environment variable that names the lease to its command: "ID SOCKET". */
 #define INSIDE_LEASE "VOLT_LEASE"
 
-/* Adds inside_job and inside_lease to the parameters of a call that waits, if this runs
- * inside a job, or the command of a lease, of the voltd that is connected to. */
+/* Adds inside_job and inside_lease to a call that waits, if this process runs inside a
+ * job or the command of a lease of the connected voltd. */
 void inside_add(json_t *parameters, const struct client *c);
 
-/* Whether this runs inside the job or element of that id of the voltd that is connected
- * to. */
+/* Returns whether this process runs inside that job or element of the connected voltd. */
 bool inside_is_own(const struct client *c, const char *id);
 
 #endif

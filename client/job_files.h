@@ -1,9 +1,9 @@
-/* Files of the user that jobs print to (--output=PATH), read here while the jobs run:
- * voltd does not keep them.
+/* Reads files of the user that jobs print to (--output=PATH) while the jobs run: voltd
+ * does not store them.
  *
- * What such a file held before the submission is not output of the job, so it is noted.
- * A job is told to run a moment before it opens its files: one that is to be made, or
- * emptied, is waited for. */
+ * The contents of such a file from before the submission are not output of the job, so
+ * their size is noted. A job counts as running a moment before it opens its files. If a
+ * file will be made or truncated, the reader waits for that. */
 #ifndef VOLT_CLIENT_JOB_FILES_H
 #define VOLT_CLIENT_JOB_FILES_H
 
@@ -12,21 +12,23 @@
 #include <sys/types.h>
 
 struct job_files {
-    json_t *before; /* by path, of those that had something in them: their size, or the
-                       time of their last change where they are emptied */
+    json_t *before; /* by path: size of files that were not empty; if truncated, time of
+                     * last change */
     bool truncates;
 };
 
-/* Notes the files that jobs of this spec will print to. 0; -ENOMEM. */
+/* Notes the files that jobs of this spec will print to. Returns 0 or -ENOMEM. */
 int job_files_note(struct job_files *f, const json_t *spec);
 void job_files_fini(struct job_files *f);
-/* Whether each job of the spec, of which there are several, has a file of its own. */
+/* Returns whether each of the spec's several jobs has a file of its own. */
 bool job_files_apart(const json_t *spec);
 
-/* Opens the file of a job that has started, as if org.voltd.logs.Open had answered: *ret,
- * which is replaced, gets its descriptor and "ended". *ret_from: where the output of the
- * job begins. 1; 0: there is none that can be read, *ret is as it was; or as
- * client_call(). */
+/* Opens the file of a job that has started, as if org.voltd.logs.Open had answered:
+ * replaces *ret, with its descriptor and "ended". *ret_from: where the output of the job
+ * begins. Returns:
+ *   1
+ *   0      no readable file; *ret is unchanged
+ *   other  as client_call() */
 int job_files_open(const struct job_files *f, struct client *c, const char *id,
                    const char *stream, struct client_reply *ret, off_t *ret_from);
 

@@ -1,10 +1,10 @@
-/* The list of jobs (--each-line, --file) that this user has submitted last, so that @last
- * of voltctl means all of them.
+/* The list of jobs (--each-line, --file) that this user submitted last, so that @last of
+ * voltctl means all of them.
  *
- * The file `last` in the user's state directory holds it: a line with the socket of the
- * voltd, then a range of ids a line, ascending. It counts while its last job is still the
- * user's newest one: any later submission, by whatever client, makes it void. Without the
- * file, which may not be writable, @last is the newest job alone. */
+ * The file `last` in the user's state directory has it: a line with the socket of the
+ * voltd, then a range of ids per line, ascending. The list is valid while its last job is
+ * the user's newest one, so any later submission by any client ends it. If the file is
+ * missing, as it could not be written, @last is the newest job alone. */
 #ifndef VOLT_CLIENT_LAST_LIST_H
 #define VOLT_CLIENT_LAST_LIST_H
 
@@ -12,10 +12,10 @@
 
 #include <stddef.h>
 
-/* Writes the file: n jobs, which this voltd has accepted. */
+/* Writes the file for n jobs that this voltd has accepted. */
 void last_list_note(const struct client *c, char *const *ids, size_t n);
-/* Calls add for each range of the list whose last job is `newest`, until it returns
- * negative, which is returned. 1; 0: there is no such list. */
+/* Calls add for each range of the list whose last job is `newest`. Returns 1; 0: there is
+ * no such list; or the first negative result of add. */
 int last_list_each(const struct client *c, const char *newest,
                    int (*add)(void *arg, const char *range), void *arg);
 

@@ -1,4 +1,4 @@
-/* volt-lock: a lock of voltd's around any command, with the manners of flock(1). */
+/* volt-lock: runs any command with a lock of voltd, like flock(1). */
 #ifndef VOLT_CLIENT_LOCK_H
 #define VOLT_CLIENT_LOCK_H
 
@@ -8,18 +8,18 @@
 #include <stdint.h>
 
 enum {
-    LOCK_EXIT_BUSY = 1, /* -E says otherwise */
+    LOCK_EXIT_BUSY = 1, /* unless -E sets another code */
     LOCK_EXIT_VOLT_FAILED = 125,
     LOCK_EXIT_NOT_EXECUTABLE = 126,
     LOCK_EXIT_NOT_FOUND = 127,
-    LOCK_GO = -1, /* the options are good */
+    LOCK_GO = -1, /* the options are valid */
 };
 
 struct lock_options {
     struct address_choice choice;
     const char *name;
-    const char *mode;           /* as org.voltd.locks has it */
-    int64_t permits, capacity;  /* of mode permits; capacity 0: not said */
+    const char *mode;           /* as in org.voltd.locks */
+    int64_t permits, capacity;  /* mode permits only; capacity 0: not given */
     bool waits;                 /* false: -n */
     bool has_timeout;           /* -w */
     uint64_t timeout_usec;
@@ -31,9 +31,9 @@ struct lock_options {
     char **argv;                /* the command; NULL-terminated */
 };
 
-/* Fills *o, which is zeroes. LOCK_GO, or the code to exit with. */
+/* Parses the options into *o, which is zeroes. Returns LOCK_GO, or the exit code. */
 int lock_parse(struct lock_options *o, int argc, char **argv);
-/* Gets the lock and runs the command. Returns the code to exit with. */
+/* Gets the lock and runs the command. Returns the exit code. */
 int lock_run(const struct lock_options *o);
 
 #endif

@@ -1,5 +1,5 @@
-/* Command-line options from one table: parsing (getopt_long) and the
- * --help text agree. */
+/* Parses command-line options from a table (getopt_long), which also makes the --help
+ * text. */
 #ifndef VOLT_CLIENT_OPTIONS_H
 #define VOLT_CLIENT_OPTIONS_H
 
@@ -8,18 +8,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* One option. Tables end with help NULL. */
+/* An option. Tables end with help NULL. */
 struct option_entry {
     const char *name; /* long name without dashes */
     int key;          /* its letter, or OPTION_LONG + n */
-    const char *arg;  /* "NAME"; "[SEC]" optional (long form only); NULL: none */
-    const char *help; /* one line, which options_print() wraps */
+    const char *arg;  /* "NAME"; "[SEC]": optional (long form only); NULL: none */
+    const char *help; /* one line, wrapped by options_print() */
 };
 
-#define OPTION_LONG 256 /* keys without a letter start here */
+#define OPTION_LONG 256 /* keys of options without a letter start here */
 
-/* What other programs call an option: words between blanks, and what to write here, or
- * OPTION_LEAVE_OUT with the reason. Tables end with words NULL. */
+/* Option names of other programs: words between blanks, and the option here, or
+ * OPTION_LEAVE_OUT with a reason. Tables end with words NULL. */
 #define OPTION_LEAVE_OUT "leave it out"
 struct option_elsewhere {
     const char *words, *ours;
@@ -32,22 +32,22 @@ struct options {
     int argc;
     char **argv;
     const struct option_elsewhere *elsewhere; /* NULL: none */
-    /* NULL, or it may say itself what is wrong with an option that is not known: true */
+    /* Returns true if it explained an unknown option itself. NULL: not called. */
     bool (*explain)(const char *option, const char *value);
-    bool stop_at_operand; /* the first word that is no option ends them */
+    bool stop_at_operand; /* the first word that is no option ends the options */
     bool started;
-    const char *arg; /* of the option just returned; NULL when none */
+    const char *arg; /* argument of the option just returned; NULL: none */
 };
 
-/* The next option's key; OPTION_END: argv[optind] is the first operand; OPTION_BAD: said
- * on standard error what is wrong, with a suggestion. */
+/* Returns the next option's key; OPTION_END: argv[optind] is the first operand;
+ * OPTION_BAD: the error, with a suggestion, was printed on standard error. */
 int options_next(struct options *o);
-/* The option with that key; NULL: there is none. */
+/* Returns the option with that key; NULL: none. */
 const struct option_entry *options_find(const struct options *o, int key);
 /* Prints the table as two columns, in lines of at most 79 characters. */
 void options_print(const struct option_entry *table);
 
-/* The options that every command has; and that of voltctl. */
+/* Options of every command; options of voltctl. */
 extern const struct option_entry options_connection[], options_admin[];
 enum {
     OPTION_USER = OPTION_LONG + 1000,
@@ -57,9 +57,9 @@ enum {
     OPTION_ALL_USERS,
 };
 
-/* Takes in an option of these tables; true when it was one. */
+/* Takes an option of these tables. Returns whether it is one of them. */
 bool options_connection_take(struct address_choice *choice, int key, const char *arg);
-/* Adds what the environment says where the command line said nothing. */
+/* Adds addresses from the environment, where the command line gave none. */
 void options_connection_finish(struct address_choice *choice);
 
 #endif

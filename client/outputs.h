@@ -1,4 +1,5 @@
-/* Output of several jobs and arrays: one after the other, or followed all at once. */
+/* Prints the output of several jobs and arrays: one after the other, or following all at
+ * once. */
 #ifndef VOLT_CLIENT_OUTPUTS_H
 #define VOLT_CLIENT_OUTPUTS_H
 
@@ -18,22 +19,27 @@ struct outputs_request {
     int out;
     bool cleans; /* see struct printer */
     bool no_prefix;
-    uint64_t lines;                /* of each only the last so many; UINT64_MAX: all */
-    bool follow;                   /* to the end of all */
+    uint64_t lines;                /* last lines of each; UINT64_MAX: all */
+    bool follow;                   /* follows to the end of all */
     bool keep_order;               /* with follow: each whole before the next */
-    const struct job_files *files; /* with follow: files of the user too; or NULL */
-    struct retry_watch *retries; /* says which attempts have failed; NULL: nothing does */
-    bool own; /* given out by this voltd just now: one without output is no mistake */
-    /* Says it; returns a code. c: a connection without a stream, or NULL. */
+    const struct job_files *files; /* with follow: also files of the user; or NULL */
+    struct retry_watch *retries;   /* reports failed attempts; NULL: none are reported */
+    bool own; /* this voltd has just given out the ids: a job without output is no
+               * error */
+    /* Reports an error reply, and returns an exit code. c: a connection without a stream,
+     * or NULL. */
     int (*refused)(struct client *c, const struct client_reply *error);
 };
 
-enum { OUTPUTS_FOLLOW_MOST = 15000 }; /* ids that one message holds */
+enum { OUTPUTS_FOLLOW_MOST = 15000 }; /* ids that fit into a message */
 
-/* With one id that is no array it is as follow_output(), and there is no prefix. *c may
- * be replaced, and is NULL when there is none any more. *ret_code: the largest of what
- * refused() returned. 0; -EINTR; -ECONNRESET and the like, which is to be said where *c
- * is there still; what writing said, with *ret_writing. */
+/* Prints the outputs. A single id that is no array is printed as by follow_output(),
+ * without a prefix. *c may be replaced, and is NULL if there is no connection. *ret_code:
+ * the largest code that refused() returned. Returns:
+ *   0
+ *   -EINTR
+ *   -ECONNRESET etc.  which the caller reports if *c is not NULL
+ *   other             error of writing, with *ret_writing */
 int outputs_print(struct client **c, const struct outputs_request *rq, int *ret_code,
                   bool *ret_writing);
 

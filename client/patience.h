@@ -1,5 +1,5 @@
-/* What a program that waits tells of what it waits for: after a while, then ever more
- * rarely, and on standard error, terminal or not. */
+/* Tells when to report what a waiting program waits for: after a while, then ever less
+ * often, on standard error, terminal or not. */
 #ifndef VOLT_CLIENT_PATIENCE_H
 #define VOLT_CLIENT_PATIENCE_H
 
@@ -10,24 +10,24 @@ struct patience {
 };
 
 void patience_init(struct patience *p);
-/* Until something is to be said, for client_receive(). */
+/* Returns the time until the next report, in us, for client_receive(). */
 uint64_t patience_left(const struct patience *p);
-/* The same in milliseconds, for poll(). */
+/* Likewise in ms, for poll(). */
 int patience_left_ms(const struct patience *p);
-/* Whether that time has come; the next one is then twice as far away. */
+/* Returns whether the report is due; the next one is then twice as far away. */
 bool patience_is_over(struct patience *p);
 
-/* Which jobs are named. */
+/* Which jobs to name. */
 enum patience_which {
-    PATIENCE_ALL,     /* that have not ended */
-    PATIENCE_WAITING, /* those of them that wait or are paused, and are no arrays */
-    PATIENCE_STUCK,   /* those that something keeps from going on: voltd-keeper, or
+    PATIENCE_ALL,     /* jobs that have not ended */
+    PATIENCE_WAITING, /* jobs of these that wait or are paused; no arrays */
+    PATIENCE_STUCK,   /* jobs of these that cannot go on, because of voltd-keeper or of
                        * processes that SIGKILL does not end */
 };
 
-/* Names some of the jobs that match the filter, and what each of them does:
- * "12 (running), 13 (stopping, waiting for ...), ...". Takes filter. False: there is
- * none, or voltd does not say. */
+/* Writes some of the jobs that match the filter, with their states: "12 (running), 13
+ * (stopping, waiting for ...), ...". Takes filter. Returns false if there is none, or
+ * voltd does not answer. */
 bool patience_name(struct client *c, json_t *filter, enum patience_which which, char *buf,
                    size_t size);
 

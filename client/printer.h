@@ -1,5 +1,5 @@
-/* Output of jobs on its way to a descriptor: as it is, or for a terminal, and with a
- * prefix before each line where several jobs print. */
+/* Prints output of jobs to a descriptor: as it is or cleaned for a terminal, with a
+ * prefix before each line if several jobs print. */
 #ifndef VOLT_CLIENT_PRINTER_H
 #define VOLT_CLIENT_PRINTER_H
 
@@ -7,16 +7,16 @@
 
 struct printer {
     int out;
-    bool cleans;        /* what would steer a terminal is shown as escapes */
+    bool cleans;        /* shows as escapes what would control a terminal */
     const char *prefix; /* before each line; NULL: none */
-    bool apart;         /* an empty line comes before the first byte */
-    bool in_line;       /* what was printed last was no line end */
-    bool failed;        /* writing; the error has been returned */
+    bool apart;         /* puts an empty line before the first byte */
+    bool in_line;       /* the last byte printed was no newline */
+    bool failed;        /* writing failed; the error was returned */
     struct term_filter filter;
 };
 
-/* Writes data. last: nothing follows of this job; an unfinished line is then ended where
- * there is a prefix, so that the next job begins one. 0, or -errno with p->failed. */
+/* Prints data. last: the job has no more output; with a prefix, an unfinished line is
+ * then ended, so that the next job begins a line. Returns 0, or -errno with p->failed. */
 int printer_put(struct printer *p, const char *data, size_t len, bool last);
 
 #endif

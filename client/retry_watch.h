@@ -1,8 +1,8 @@
-/* Says, to a person or a log, that an attempt of a job has failed and another one
- * follows, while somebody waits for the job.
+/* Reports on standard error, while a program waits for a job, that an attempt has failed
+ * and another one follows.
  *
- * A connection of its own watches the jobs (org.voltd.jobs Watch). What goes wrong with
- * it is silent: nothing depends on it. */
+ * A connection of its own watches the jobs (Watch of org.voltd.jobs). Its errors are not
+ * reported, as nothing depends on it. */
 #ifndef VOLT_CLIENT_RETRY_WATCH_H
 #define VOLT_CLIENT_RETRY_WATCH_H
 
@@ -14,26 +14,26 @@
 #include <stdint.h>
 
 struct retry_watch {
-    struct client *c; /* NULL: nothing is watched (any more) */
-    json_t *most;     /* by the id of the job: how many attempts it may have */
-    int64_t most_of_all; /* the same of jobs that it does not have; 0: not known */
-    bool several;        /* each is named */
-    uint64_t left;       /* jobs and elements that have not ended, as far as is known */
+    struct client *c; /* NULL: not watching */
+    json_t *most;     /* by id of the job: attempts that it may have */
+    int64_t most_of_all; /* likewise for all other jobs; 0: unknown */
+    bool several;        /* names each job in its messages */
+    uint64_t left;       /* jobs and elements that have not ended, as far as known */
 };
 
-/* What was submitted just now: each of them may have `most` attempts, 0: it is not known
- * how many. total: elements counted one by one. What has happened since is said too. */
+/* Watches jobs that were just submitted, which may have `most` attempts each; 0: unknown.
+ * total: elements count one by one. Also reports what has happened since. */
 void retry_watch_own(struct retry_watch *w, const struct address_choice *choice,
                      char *const *ids, size_t nids, int64_t most, uint64_t total);
-/* Jobs of any time. Where none of them may have another attempt nothing is watched. That
- * a single one waits for its next attempt is said. */
+/* Watches jobs of any age; nothing if none may have another attempt. Also reports that a
+ * single job waits for its next attempt. */
 void retry_watch_begin(struct retry_watch *w, const struct address_choice *choice,
                        char *const *ids, size_t nids);
-/* For poll(); -1: nothing is watched. w may be NULL, here and below. */
+/* Returns the descriptor for poll(); -1: not watching. w may be NULL, here and below. */
 int retry_watch_fd(const struct retry_watch *w);
-/* Says what has come in. */
+/* Reports events that have come in. */
 void retry_watch_take(struct retry_watch *w);
-/* All have ended: says what is still to come of that. */
+/* Reports the remaining events, after all jobs have ended. */
 void retry_watch_finish(struct retry_watch *w);
 void retry_watch_fini(struct retry_watch *w);
 

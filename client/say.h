@@ -1,29 +1,31 @@
-/* Talk of the command-line programs: always on standard error, never on
+/* Prints messages of the command-line programs: always on standard error, never on
  * standard output. */
 #ifndef VOLT_CLIENT_SAY_H
 #define VOLT_CLIENT_SAY_H
 
 #include "client/client.h"
 
-/* First of all. Takes the places of standard descriptors that are closed: no socket shall
- * get them, or what is printed would go to voltd. Those that do not block are waited for:
- * streams.h. */
+/* Prepares the standard descriptors; call it first. Opens those that are closed, so that
+ * no socket gets their numbers and printed text does not go to voltd. For non-blocking
+ * ones see streams.h. */
 void say_init(void);
 
-/* "volt-submit: TEXT" and a line end; what would steer a terminal is '?'. */
+/* Prints "volt-submit: TEXT" and a newline; characters that would control a terminal
+ * become '?'. */
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
-/* Says that no voltd answered, every path tried, and what to do about it. */
+/* Prints that no voltd answered, with every path tried, and what to do. */
 void say_no_daemon(const struct client_tried *tried);
-/* Says, once, that voltd answers nothing, and is waited for. */
+/* Prints, once, that voltd does not answer and that the program waits. */
 void say_silence(void);
-/* Says what an error reply means. */
+/* Prints what an error reply means. */
 void say_error(const struct client_reply *reply);
-/* Says why the connection failed in the middle; r: a result of client_receive(). */
+/* Prints why the connection was lost; r: a result of client_receive(). */
 void say_lost(int r);
-/* Flushes standard output. 0, or -errno of the first thing that could not be written,
- * then and ever after; said once. */
+/* Flushes standard output. Returns 0, or the -errno of the first failed write, now and in
+ * all later calls; prints it once. */
 int say_flush(void);
-/* The last of all: code, or `failed` where standard output did not take everything. */
+/* Returns the exit code: `code`, or `failed` if standard output did not take everything.
+ * Call it last. */
 int say_finish(int code, int failed);
 
 #endif

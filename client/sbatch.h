@@ -1,6 +1,6 @@
-/* Options of Slurm's sbatch, as scripts have them in #SBATCH lines, and what they are
- * here. Those that have an equal become it; others are named and left out, but for those
- * without which the job would start too early: these are refused. */
+/* Translates options of Slurm's sbatch, from #SBATCH lines of scripts. Options with an
+ * equivalent are translated; others are reported and left out. An option without which
+ * the job would start too early is refused. */
 #ifndef VOLT_CLIENT_SBATCH_H
 #define VOLT_CLIENT_SBATCH_H
 
@@ -9,25 +9,30 @@
 #include <stdbool.h>
 
 struct sbatch {    /* zero-initialised: no line yet */
-    bool has_path; /* of output, which sbatch empties unless --open-mode says otherwise */
-    char ntasks[16], cpus[16]; /* as its lines say; "": they do not */
-    struct word_list variables; /* that were named already */
+    bool has_path; /* has a path of output, which sbatch truncates unless --open-mode says
+                    * otherwise */
+    char ntasks[16], cpus[16]; /* from its lines; "": not given */
+    struct word_list variables; /* variables that were reported already */
 };
 
-/* One line, without its mark; path and number are for messages. Adds our options to
- * *to. 0; -EINVAL, said; -ENOMEM. */
+/* Translates a line without its mark, and adds our options to *to. path and number are
+ * for messages. Returns 0; -EINVAL after an error message; -ENOMEM. */
 int sbatch_line(struct sbatch *s, const char *line, const char *path, unsigned number,
                 struct word_list *to);
-/* A line of the script behind these: names the variables of Slurm in it that are not set
- * here, each once: the script goes on without them, mostly wrongly. 0; -ENOMEM. */
+/* Reports, once each, variables of Slurm in a line of the script that are not set here:
+ * the script goes on without them, mostly wrongly. Returns 0 or -ENOMEM. */
 int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned number);
-/* Adds options for those variables of Slurm that are known when the job is submitted: the
- * directory that volt-submit runs in, this machine, what the lines have said. 0; negative
- * errno of that directory or of memory. */
+/* Adds options that set the variables of Slurm known at submission: the current
+ * directory, this machine, and values from the lines. Returns 0, or a negative errno of
+ * the directory or of memory. */
 int sbatch_variables(const struct sbatch *s, struct word_list *to);
 void sbatch_fini(struct sbatch *s);
-/* Adds our options for the jobs that a job waits for, "afterok:17:18,afterany:19", or
- * "singleton". 0; -EINVAL: it has no equal here; -ENOENT: an id is none; -ENOMEM. */
+/* Adds our options for the jobs that a job waits for: "afterok:17:18,afterany:19", or
+ * "singleton". Returns:
+ *   0
+ *   -EINVAL  it has no equivalent
+ *   -ENOENT  an id is not valid
+ *   -ENOMEM */
 int sbatch_dependency(const char *value, struct word_list *to);
 
 #endif

@@ -1,14 +1,14 @@
-/* Scripts that say in their first lines how they are to be submitted:
+/* Scripts with options for volt-submit in their first lines:
  *
  *     #!/bin/sh
  *     #VOLT --name=nightly --timeout=2h
  *     #VOLT --array 1-10
  *
- * The lines stand before the first one that is neither empty nor a comment. #SBATCH lines
- * are those of Slurm: sbatch.h.
+ * These lines are before the first line that is neither empty nor a comment. #SBATCH
+ * lines are options of Slurm: sbatch.h.
  *
- * Such a script is stored with its job, and so is one that comes through standard input:
- * what is queued runs as it was, whatever becomes of the file. */
+ * Such a script is stored with its job, and so is a script from standard input. So the
+ * job runs the text that was submitted, whatever happens to the file. */
 #ifndef VOLT_CLIENT_SCRIPT_H
 #define VOLT_CLIENT_SCRIPT_H
 
@@ -18,25 +18,28 @@
 
 struct script {
     struct word_list options; /* for volt-submit */
-    struct word_list command; /* its absolute path; of one that is not stored and not
-                               * executable behind its interpreter */
-    char *text;               /* what is stored, NUL-terminated; NULL: nothing */
-    bool truncates;           /* files of output, where no option says otherwise */
+    struct word_list command; /* its absolute path; after its interpreter if it is neither
+                               * stored nor executable */
+    char *text;               /* text to store, NUL-terminated; NULL: none */
+    bool truncates;           /* truncate files of output, unless an option says
+                               * otherwise */
     bool slurm;               /* it has #SBATCH lines */
 };
 
-/* by_path: the file is run as it will be, and not stored; its lines may say so too.
- *
- * Looks at the file that `word`, the first of a command, names in the directory where the
- * job is to run: with a slash in it, or a file there that no folder of PATH has. 1: it is
- * such a script, and *ret is to be finished; 0: it is none; negative: the mistake is
- * said; of these -ENOEXEC: no program could run this text. */
+/* Looks for a script at `word`, the first word of a command: a path with a slash, or a
+ * file in `directory`, where the job will run, that no folder of PATH has. by_path: does
+ * not store the text, and the job runs the file as it is at its start; its lines may also
+ * say so. Returns:
+ *   1         it is such a script, and *ret has to be finished
+ *   0         it is none
+ *   -ENOEXEC  no program could run this text, after an error message
+ *   negative  another error, after an error message */
 int script_find(const char *word, const char *directory, bool by_path,
                 struct script *ret);
-/* The same of what comes through standard input, which is read to its end: any script is
- * one. 1, or negative. */
+/* Reads a script from standard input to its end; any script counts. Returns 1, or
+ * negative as above. */
 int script_read(struct script *ret);
-/* Notes what a script that is stored says of its own path, which is another one then. */
+/* Warns if a script that is stored refers to its own path, which will be another one. */
 void script_advise_path(const char *word, const char *text);
 void script_fini(struct script *s);
 

@@ -64,7 +64,7 @@ enum {
 };
 
 extern const struct option_entry *const submit_tables[];
-/* Of sbatch, srun, qsub, tsp, pueue and parallel. */
+/* Options of sbatch, srun, qsub, tsp, pueue and parallel. */
 extern const struct option_elsewhere submit_elsewhere[];
 void submit_help(void);
 

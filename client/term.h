@@ -1,23 +1,23 @@
-/* Terminals: what they can show, and what may be written to them.
+/* Prints texts to a terminal safely, and knows what the terminal can show.
  *
- * Names, labels, commands, errors and output are texts of others: a control character or
- * an escape sequence in them would steer the terminal. So all that the clients print goes
- * through here (check-layers refuses printf and the like elsewhere in client/):
+ * Names, labels, commands, errors and output are texts of others. A control character or
+ * an escape sequence in them would control the terminal. So all that the clients print
+ * goes through this file (check-layers refuses printf and the like elsewhere in client/):
  *
- *   term_print(), term_put()     what is harmful as '?'
- *   term_put_escaped(), _json()  as the escapes of JSON strings: it can be read back
+ *   term_print(), term_put()     harmful characters as '?'
+ *   term_put_escaped(), _json()  as escapes of JSON strings: they can be read back
  *   term_filter()                output of jobs for a terminal, as \x1b or \u202e
  *
- * Harmful is what a reader does not see as a character of its own: control characters;
- * what turns the direction of text (bidi); and what is shown as nothing at all, so that
- * two names that look alike are not, or a text carries another one: soft hyphen,
- * zero-width space, invisible operators, fillers of Hangul, tags (U+E0000 to U+E007F),
- * variation selectors of the supplement, annotations, noncharacters. Joiners (U+200C,
- * U+200D) and the variation selectors U+FE00 to U+FE0F stay: scripts and emoji need them.
+ * A character is harmful if a reader does not see it as a character of its own: control
+ * characters; characters that change the direction of text (bidi); characters that are
+ * shown as nothing, as they make names look alike or hide a text: soft hyphen, zero-width
+ * space, invisible operators, fillers of Hangul, tags (U+E0000 to U+E007F), variation
+ * selectors of the supplement, annotations, noncharacters. Joiners (U+200C, U+200D) and
+ * the variation selectors U+FE00 to U+FE0F stay, as scripts and emoji need them.
  *
- * In output of jobs a carriage return stays before a line end; elsewhere it would let
- * what follows overwrite what a reader should see, and is shown as ^M. The steps of a
- * progress bar stand one behind the other then; --raw lets it move. */
+ * In output of jobs a carriage return stays before a newline. Elsewhere it would let
+ * later text overwrite earlier text, and is shown as ^M. So a progress bar shows its
+ * steps one after the other; --raw lets it move. */
 #ifndef VOLT_CLIENT_TERM_H
 #define VOLT_CLIENT_TERM_H
 
@@ -29,13 +29,13 @@
 #include <stdio.h>
 
 bool term_is_tty(int fd);
-/* Whether the locale of the environment has UTF-8: where it names none it does. */
+/* Returns whether the locale of the environment is UTF-8; true if it names none. */
 bool term_is_utf8(void);
-/* One column, in the place of what does not fit. */
+/* Returns the sign for text that does not fit, one column wide. */
 const char *term_ellipsis(void);
-/* Columns of the terminal fd (COLUMNS wins), 80 when it does not say. */
+/* Returns the columns of the terminal fd; COLUMNS overrides it; default 80. */
 unsigned term_columns(int fd);
-/* Lines of it (LINES wins), 24 when it does not say. */
+/* Returns the lines of the terminal; LINES overrides it; default 24. */
 unsigned term_lines(int fd);
 
 enum term_style {
@@ -47,54 +47,53 @@ enum term_style {
     TERM_DIM
 };
 
-/* From here on standard output looks so; TERM_PLAIN ends it. Nothing happens where
+/* Sets the style of later text on standard output; TERM_PLAIN ends it. Does nothing if
  * standard output has no colour. */
 void term_set_style(enum term_style style);
-/* Clears the terminal that standard output is. */
+/* Clears the terminal of standard output. */
 void term_clear(void);
 
-/* One character of a UTF-8 text. */
+/* A character of a UTF-8 text. */
 struct term_char {
     uint32_t code;
     unsigned len;   /* bytes */
     unsigned width; /* columns */
-    bool harmful;   /* would steer the terminal, or is no UTF-8 */
+    bool harmful;   /* would control the terminal, or is not valid UTF-8 */
 };
 
-/* The first one of a text that is not empty. */
+/* Returns the first character of a text that is not empty. */
 struct term_char term_char(const char *text);
-/* Copies text with what is harmful as '?', so that a job's name cannot steer the
- * terminal. Cut at size, then with an ellipsis; always NUL-terminated. */
+/* Copies text with harmful characters as '?'. Cut at size, then with an ellipsis; always
+ * NUL-terminated. */
 void term_clean(const char *text, char *buf, size_t size);
-/* Prints text like that on standard output, all of it. */
+/* Prints text in this way on standard output, whole. */
 void term_put(const char *text);
-/* Prints what term_clean() has made of it, which is not looked at again. */
+/* Prints text that term_clean() has made, without another check. */
 void term_put_clean(const char *text, size_t len);
-/* printf() on standard output with what is harmful as '?', line ends and tabs aside: a
- * name in it could fake a line; names are for term_put(). */
+/* As printf() on standard output, with harmful characters except newlines and tabs as
+ * '?'. A name could fake a line here: use term_put() for names. */
 __attribute__((format(printf, 1, 2))) void term_print(const char *format, ...);
-/* The same on another stream. */
+/* Likewise on another stream. */
 __attribute__((format(printf, 2, 0))) void term_vprint(FILE *to, const char *format,
                                                        va_list ap);
-/* Prints text, and `also` in it if not 0, by the escapes of JSON strings, so that it
- * stays on its line; is_json: text is JSON, only what JSON leaves as it is needs
- * an escape. */
+/* Prints text with harmful characters as escapes of JSON strings, so that it stays on its
+ * line; `also`: another character to escape, or 0. is_json: text is JSON already, so only
+ * characters that JSON leaves as they are get an escape. */
 void term_put_escaped(const char *text, bool is_json, char also);
-/* Prints JSON, compact and without a line end; on a terminal in ASCII only. */
+/* Prints JSON, compact and without a newline; on a terminal in ASCII only. */
 int term_put_json(const json_t *value);
 
-/* For output that comes in pieces; zeroed at its beginning. */
+/* State of term_filter() for output in pieces; zeroes at the beginning. */
 struct term_filter {
-    char held[4]; /* the beginning of a character, or "\r", until the next piece comes */
+    char held[4]; /* begin of a character, or "\r", until the next piece */
     unsigned count;
 };
-enum { TERM_FILTER_GROWTH = 4 }; /* a byte becomes so many at most */
-/* Copies what somebody's program has written with line ends and tabs as they are, a
- * carriage return elsewhere as ^M, and what else is harmful as an escape. to: room for
- * (len + 4) * TERM_FILTER_GROWTH bytes. last: nothing comes after this. Returns how many
- * bytes it has written there. */
+enum { TERM_FILTER_GROWTH = 4 }; /* most bytes that a byte becomes */
+/* Copies output of a program: newlines and tabs as they are, a carriage return elsewhere
+ * as ^M, other harmful characters as escapes. to: has room for (len + 4) *
+ * TERM_FILTER_GROWTH bytes. last: no piece follows. Returns the bytes written. */
 size_t term_filter(struct term_filter *f, const char *data, size_t len, bool last,
                    char *to);
-/* Columns that a UTF-8 text takes. */
+/* Returns the columns that a UTF-8 text takes. */
 size_t term_width(const char *text);
 #endif

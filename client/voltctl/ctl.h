@@ -1,5 +1,4 @@
-/* What the verbs of voltctl share. Each verb is a file of its own with one
- * struct verb. */
+/* Common functions of the verbs of voltctl. Each verb is a file with a struct verb. */
 #ifndef VOLT_CLIENT_VOLTCTL_CTL_H
 #define VOLT_CLIENT_VOLTCTL_CTL_H
 
@@ -24,13 +23,13 @@ struct verb {
     const char *name;
     const char *operands; /* "ID...", or "" */
     const char *summary;  /* one line */
-    const char *text;     /* the rest of --help: what it does, examples; may be "" */
+    const char *text;     /* the rest of --help: details, examples; may be "" */
     const struct option_entry *options;
     const struct option_elsewhere *elsewhere; /* NULL: ctl_elsewhere */
     int (*run)(struct ctl *ctl);
 };
 
-/* The latest call, to be made again where a voltd has no place for us. */
+/* The latest call, to be repeated if voltd has no place for our connection. */
 struct ctl_call {
     const char *method;
     json_t *parameters; /* NULL: none */
@@ -45,80 +44,79 @@ struct ctl {
     struct options options;
     struct client *client;
     struct ctl_call call;
-    int code;   /* to exit with, when ctl_option() or ctl_ids() ended the work */
+    int code;   /* exit code, when ctl_option() or ctl_ids() ended the work */
     char **ids; /* of ctl_ids() */
     size_t nids, ids_room;
-    bool ranged; /* a range was among them: not each of it need be a job */
+    bool ranged; /* ids come from a range: some may be no jobs */
 };
 
-/* The verb's next option. OPTION_END: operands begin at argv[optind], and the address is
- * settled; OPTION_BAD: return ctl->code (help was shown, or the mistake said). */
+/* Returns the verb's next option; OPTION_END: operands begin at argv[optind], and the
+ * address is known; OPTION_BAD: return ctl->code (help or an error was printed). */
 int ctl_option(struct ctl *ctl);
-/* All options of a verb that has --json only. False: return ctl->code. */
+/* Parses all options of a verb that only has --json. False: return ctl->code. */
 bool ctl_json_only(struct ctl *ctl, bool *ret_json);
-/* The operands after the options, `least` of them or more, as ids: ranges (12-40,
- * 17_3-20) and lists of elements (17_[1-3,7]) become all they stand for, @last the newest
- * job of this user, or all of the list of jobs that was submitted last. Returns how many
- * ids there are; ctl has them. -1: return ctl->code, the mistake is said. */
+/* Returns how many ids the operands after the options mean, at least `least`; ctl owns
+ * *ret. Ranges (12-40, 17_3-20) and lists of elements (17_[1-3,7]) are expanded. @last is
+ * the newest job of this user, or all jobs of the list submitted last. -1: return
+ * ctl->code, after an error message. */
 int ctl_ids(struct ctl *ctl, int least, char ***ret);
-/* Adds one more. 0; -1: as above. */
+/* Adds an id. Returns 0; -1: as above. */
 int ctl_ids_add(struct ctl *ctl, const char *id);
-/* Leaves each id once, in order. Returns how many are left. */
+/* Removes duplicate ids, in order. Returns how many are left. */
 size_t ctl_ids_unique(struct ctl *ctl);
 void ctl_ids_free(struct ctl *ctl);
-/* What a verb does with each of its ids; returns a code, with the reason said. */
+/* The action of a verb for an id. Returns an exit code, after an error message if it
+ * failed. */
 typedef int ctl_one_fn(struct ctl *ctl, const char *id, void *arg);
-/* The whole of such a verb after its options: connects, and calls `one` for each operand,
- * of which there must be one. Returns the largest code. */
+/* Does all of such a verb after its options: connects, and calls `one` for each operand,
+ * of which there must be at least one. Returns the largest code. */
 int ctl_each_id(struct ctl *ctl, ctl_one_fn *one, void *arg);
-/* Connects, and makes ctl->ids (of ctl_ids()) what is meant by them: of ranges those that
- * are jobs. filter: those of them that match, or all that match where there are none;
- * NULL: no filter. A code, with the reason said. */
+/* Connects, and reduces ctl->ids (of ctl_ids()) to the jobs that are meant: of ranges the
+ * ids of jobs; with a filter those that match, or all that match if there are no ids.
+ * filter NULL: none. Returns an exit code, after an error message if it failed. */
 int ctl_choose(struct ctl *ctl, const json_t *filter);
-/* As ctl_each_id(), of what ctl_choose() has chosen. */
+/* As ctl_each_id(), for the ids that ctl_choose() leaves. */
 int ctl_each_chosen(struct ctl *ctl, const json_t *filter, ctl_one_fn *one, void *arg);
-/* The same of ids that were looked at, on the connection that is open. */
+/* Likewise for given ids, on the open connection. */
 int ctl_each(struct ctl *ctl, char *const *ids, int n, ctl_one_fn *one, void *arg);
-/* A ctl_one_fn: that there is such a job. */
+/* A ctl_one_fn that checks that the job exists. */
 int ctl_find(struct ctl *ctl, const char *id, void *unused);
-/* False where there are operands, and said. */
+/* Returns whether there are no operands; prints an error if there are. */
 bool ctl_no_operands(const struct ctl *ctl);
-/* Says what is wrong with the usage and returns CTL_EXIT_USAGE. */
+/* Prints an error of usage, and returns CTL_EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int ctl_usage(const struct ctl *ctl,
                                                     const char *format, ...);
 void ctl_help(const struct verb *verb);
 
-/* Connects; CTL_EXIT_OK, or the code with the reason said. */
+/* Connects. Returns CTL_EXIT_OK, or another code after an error message. */
 int ctl_open(struct ctl *ctl, enum address_endpoint which);
-/* One call; takes parameters. CTL_EXIT_OK and *ret filled, or the code, reason said;
- * where the connection was lost there is no ctl->client any more. */
+/* Makes a call; takes parameters. Returns CTL_EXIT_OK with *ret, or another code after an
+ * error message. If the connection was lost, ctl->client is NULL. */
 int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
              struct client_reply *ret);
-/* The same in two steps, so that voltd works on the answer meanwhile: CTL_EXIT_OK, or the
- * code with the reason said. */
+/* Likewise in two steps, so that voltd works on the answer in between. */
 int ctl_send(struct ctl *ctl, const char *method, json_t *parameters, unsigned flags);
 int ctl_receive(struct ctl *ctl, struct client_reply *ret);
-/* Its first half: an error reply is not said, and CTL_EXIT_OK. list: NULL, or what stays
- * text: client_answer_list(). */
+/* As ctl_receive(), but an error reply is not printed and is CTL_EXIT_OK. list: stays
+ * text (client_answer_list()); or NULL. */
 int ctl_answer(struct ctl *ctl, struct client_list *list, struct client_reply *ret);
-/* The code for an error reply, which is said. */
+/* Prints an error reply, and returns its exit code. */
 int ctl_refused(const struct client_reply *reply);
-/* The code for a failed client_receive(), which is said, unless nobody reads our output
- * any more. */
+/* Prints why client_receive() failed, unless our output has no reader any more. Returns
+ * the exit code. */
 int ctl_lost(int r);
 
-/* One JSON value and a line end on standard output. */
+/* Prints a JSON value and a newline on standard output. */
 void ctl_print_json(const json_t *value);
-/* {"count": N}, as JSON. */
+/* Prints {"count": N}. */
 void ctl_print_count(int64_t count);
-/* All that a verb does whose only option is --json: one call without parameters, its
- * answer, or this member of it, as JSON or by `print`. Returns the exit code, which is
- * that of print. */
+/* Does all of a verb whose only option is --json: makes a call without parameters, and
+ * prints its answer, or this member of it, as JSON or by `print`. Returns the exit code,
+ * from print if it was called. */
 int ctl_ask(struct ctl *ctl, enum address_endpoint address, const char *method,
             const char *member, int (*print)(const json_t *answer));
 
-/* Options that make a Filter, to be put into a verb's table; the times where they are of
- * use. */
+/* Options that make a Filter, for a verb's table; times only where they are useful. */
 #define CTL_TIME_OPTIONS                                                                 \
     {"since", CTL_OPT_SINCE, "TIME",                                                     \
      "submitted then or later: \"2026-11-20 10:00\", -1h, today, yesterday; "            \
@@ -176,22 +174,23 @@ enum {
         NULL, 0, NULL, NULL                                                              \
     }
 
-/* What others call options that any verb may have. */
+/* Names that other programs give to options of any verb. */
 #define CTL_ELSEWHERE                                                                    \
     {                                                                                    \
         " --user --uid ", "--owner=USER (-u) for the jobs of a user"                     \
     }
 extern const struct option_elsewhere ctl_elsewhere[];
 
-/* Adds a filter option to *filter (made when NULL). 1: taken; 0: none of them; negative:
- * said what is wrong. */
+/* Adds a filter option to *filter, which is made if NULL. Returns 1: added; 0: not a
+ * filter option; negative after an error message. */
 int ctl_filter_take(json_t **filter, int key, const char *arg);
 
-/* An array of strings, as the protocol wants ids. */
+/* Returns an array of strings for ids of the protocol. */
 json_t *ctl_strings(char *const *strings, int n);
-/* A whole number of at least 0; false: said. */
+/* Parses a whole number of at least 0. Returns false after an error message. */
 bool ctl_number(const char *option, const char *text, uint64_t *ret);
-/* The time of --reconnect, if key is that; false: it is none, said. */
+/* Takes the time of --reconnect, if key is that option. Returns false after an error
+ * message. */
 bool ctl_reconnect_take(struct ctl *ctl, int key, uint64_t *ret_usec);
 
 #endif

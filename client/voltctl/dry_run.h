@@ -1,4 +1,4 @@
-/* --dry-run of the verbs that end or forget jobs: lists those that would be meant, and
+/* --dry-run of the verbs that end or forget jobs: lists the jobs that would be meant, and
  * changes nothing. */
 #ifndef VOLT_CLIENT_VOLTCTL_DRY_RUN_H
 #define VOLT_CLIENT_VOLTCTL_DRY_RUN_H
@@ -13,14 +13,15 @@
 struct dry_run {
     const char *done;     /* "12 jobs would be ..." */
     const json_t *filter; /* NULL: none */
-    char *const *ids;     /* of those that match these; 0: all */
+    char *const *ids;     /* only these ids; nids 0: all */
     size_t nids;
-    bool ended;                 /* jobs that have ended; otherwise the others */
-    uint64_t older_usec, keep;  /* as Forget takes them */
+    bool ended;                 /* ended jobs; otherwise the others */
+    uint64_t older_usec, keep;  /* as for Forget */
     bool quiet, json;
 };
 
-/* On the connection that is open. A code, with the reason said. */
+/* Lists the jobs, on the open connection. Returns an exit code, after an error message if
+ * it failed. */
 int dry_run_print(struct ctl *ctl, const struct dry_run *d);
 
 #endif

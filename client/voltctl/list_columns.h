@@ -1,4 +1,4 @@
-/* The columns that a list of jobs can have, by their names, and orders by them. */
+/* Columns of a list of jobs, by name, and sorting by them. */
 #ifndef VOLT_CLIENT_VOLTCTL_LIST_COLUMNS_H
 #define VOLT_CLIENT_VOLTCTL_LIST_COLUMNS_H
 
@@ -11,34 +11,34 @@
 
 struct list_column; /* one of a fixed set */
 
-/* Those that are shown, or that jobs are sorted by, the first one first. */
+/* Columns that are shown, or that jobs are sorted by, most important first. */
 struct list_columns {
     const struct list_column *column[TABLE_MOST];
-    bool down[TABLE_MOST]; /* sorted by: the largest first */
+    bool down[TABLE_MOST]; /* sorting: the largest first */
     size_t n;
 };
 
-/* "id,state": names with commas, in any case, each once; sorts: "-" may stand before one.
- * 0; -EINVAL with the first that is not such a name in bad. */
+/* Parses "id,state": names separated by commas, in any case, each once. sorts: a name may
+ * have "-" before it. Returns 0; -EINVAL with the first wrong name in bad. */
 int list_columns_parse(const char *text, bool sorts, struct list_columns *ret, char *bad,
                        size_t bad_size);
-/* What a terminal of 80 columns has room for; and what people ask for beyond that. */
+/* Return the columns for a terminal of 80 columns, and those for --wide. */
 void list_columns_default(struct list_columns *ret);
 void list_columns_wide(struct list_columns *ret);
-/* All names, with commas. */
+/* Writes all names, separated by commas. */
 void list_columns_names(char *buf, size_t size);
 
-/* Adds the fields of a job and of its spec that they need, as List takes them. */
+/* Adds the fields of a job and of its spec that the columns need, for List. */
 void list_columns_need(const struct list_columns *columns, json_t *fields,
                        json_t *spec_fields);
-/* A table of them for table_new(); whole: none is ever left out. */
+/* Returns a new table of the columns. whole: none is ever left out. */
 struct table *list_columns_table(const struct list_columns *columns, bool whole,
                                  unsigned width, bool legend);
-/* Adds one job to it. 0; -ENOMEM. */
+/* Adds a job to the table. Returns 0 or -ENOMEM. */
 int list_columns_add(const struct list_columns *columns, struct table *t,
                      const json_t *job, uint64_t now_usec);
-/* Sorts jobs, an array: by the first column, those that are equal there by the next, and
- * in the end as they were. 0; -ENOMEM. */
+/* Sorts an array of jobs by the first column, equal ones by the next; stable. Returns 0
+ * or -ENOMEM. */
 int list_columns_sort(const struct list_columns *by, json_t *jobs, uint64_t now_usec);
 
 #endif

@@ -1,5 +1,4 @@
-/* What the verbs share that steer many jobs: cancel, hold, release, pause,
- * resume. */
+/* Common part of the verbs that steer many jobs: cancel, hold, release, pause, resume. */
 #ifndef VOLT_CLIENT_VOLTCTL_STEER_H
 #define VOLT_CLIENT_VOLTCTL_STEER_H
 
@@ -12,9 +11,9 @@ struct steer_words {
 };
 
 extern const struct option_entry steer_options[];
-/* With --dry-run, of a verb that concerns all jobs that have not ended. */
+/* Likewise with --dry-run, for a verb that concerns all jobs that have not ended. */
 extern const struct option_entry steer_dry_options[];
-/* Returns the exit code. */
+/* Runs the verb. Returns the exit code. */
 int steer_run(struct ctl *ctl, const struct steer_words *words);
 
 #endif

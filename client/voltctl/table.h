@@ -1,19 +1,20 @@
-/* Tables on standard output: aligned columns, fitted to a terminal, whole when piped.
+/* Prints tables on standard output: aligned columns, fitted to a terminal, whole when
+ * piped.
  *
- * The first rows decide the widths; each row behind them is printed when it is added, so
- * a list of any length takes the memory of TABLE_PAGE rows. What is wider later makes its
- * column wider from there on; elsewhere than on a terminal a flexible column moves the
- * rest of its line instead.
+ * The first rows decide the widths. Each later row is printed when it is added, so a list
+ * of any length takes the memory of TABLE_PAGE rows. If a later cell is wider, its column
+ * becomes wider from there on. If standard output is no terminal, a wider cell of a
+ * flexible column only moves the rest of its line.
  *
- * On a terminal a table takes what room there is: flexible columns are cut, the widest
- * first. If the narrowest form of all columns is still too wide, columns are left out by
- * their rank. An optional column is left out while all that it has is "-"; the first row
- * that has more is preceded by the headings again, with that column.
+ * On a terminal a table takes the room that there is: flexible columns are cut, the
+ * widest first. If the narrowest form of all columns is still too wide, columns are left
+ * out by rank. An optional column is left out while all its cells are "-". Before the
+ * first row with another value the headings are printed again, with that column.
  *
- * libsmartcols of util-linux would do parts of this. Of 200,000 rows of eight columns it
+ * libsmartcols of util-linux would do parts of this. For 200,000 rows of eight columns it
  * takes 44,500 instructions a row and 133 MB; this takes 6,100 and 1.5 MB. Its widths are
- * those of all rows that it holds: rows that are given to it page by page (41,700
- * instructions a row) do not keep their columns. */
+ * those of all rows that it has; with rows given page by page (41,700 instructions a row)
+ * the columns change. */
 #ifndef VOLT_CLIENT_VOLTCTL_TABLE_H
 #define VOLT_CLIENT_VOLTCTL_TABLE_H
 
@@ -30,30 +31,31 @@ enum table_align { TABLE_LEFT = 0, TABLE_RIGHT };
 struct table_column {
     const char *title;
     enum table_align align;
-    bool flexible; /* cut where the terminal is too narrow */
-    bool optional; /* left out while it has nothing to tell */
+    bool flexible; /* cut if the terminal is too narrow */
+    bool optional; /* left out while all cells are "-" */
     unsigned rank; /* the largest is left out first; 0: never */
 };
 
 struct table;
 
-/* columns: 0 when standard output is no terminal, else its width. Borrows the columns, at
- * most TABLE_MOST; NULL: no memory. */
+/* Returns a new table. width: 0 if standard output is no terminal, otherwise its width.
+ * Borrows the columns, at most TABLE_MOST. NULL: no memory. */
 struct table *table_new(const struct table_column *const *columns, size_t n,
                         unsigned width, bool legend);
 void table_free(struct table *t);
-/* Adds a row of n texts, control characters made harmless. 0; -ENOMEM. */
+/* Adds a row of n texts, with control characters made harmless. Returns 0 or -ENOMEM. */
 int table_add(struct table *t, const char *const *cells, enum term_style style);
-/* Prints what is not printed yet, the headings too where there was no row. 0; -ENOMEM. */
+/* Prints the remaining rows; also the headings if there was no row. Returns 0 or
+ * -ENOMEM. */
 int table_end(struct table *t);
 
-/* A whole table as wide as the terminal is, if it is one: a row for each value of the
- * array, added by `add`. 0; -ENOMEM, said. */
+/* Prints a whole table, as wide as the terminal if there is one: `add` adds a row for
+ * each value of the array. Returns 0; -ENOMEM after an error message. */
 int table_print(const struct table_column *columns, size_t n, const json_t *rows,
                 int (*add)(struct table *t, const json_t *row));
 
-/* The columns that are shown, and how wide, in a terminal of that width: widths are those
- * of the texts, and become those of the columns, 0: left out. Pure. */
+/* Fits columns into a terminal of that width. widths: in those of the texts, out those of
+ * the columns; 0: left out. Pure. */
 void table_fit(const struct table_column *const *columns, size_t n, unsigned width,
                size_t *widths);
 

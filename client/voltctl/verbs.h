@@ -1,4 +1,4 @@
-/* Every verb, each defined in the file of its name. */
+/* All verbs, each defined in the file of its name. */
 #ifndef VOLT_CLIENT_VOLTCTL_VERBS_H
 #define VOLT_CLIENT_VOLTCTL_VERBS_H
 
