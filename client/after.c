@@ -22,7 +22,7 @@ static int refuse(struct volt_error *err, const char *text)
     return -EINVAL;
 }
 
-/* How it is waited for. */
+/* How an edge waits. */
 struct manner {
     const char *when;
     bool each;
@@ -47,7 +47,7 @@ static int add(json_t *spec, const char *id, const struct manner *how)
     return add_as(spec, "job", id, how);
 }
 
-/* Of the range no more than voltd takes, and one, for which it refuses them. */
+/* Adds the jobs of a range, at most one more than voltd accepts; it then refuses them. */
 static int add_range(json_t *spec, const struct id_range *range,
                      const struct manner *how)
 {
@@ -61,7 +61,7 @@ static int add_range(json_t *spec, const struct id_range *range,
     return r;
 }
 
-/* What follows that in the word; NULL: it is another word. */
+/* Returns the text after the prefix; NULL: the word has another beginning. */
 static const char *behind(const char *word, const char *prefix)
 {
     const size_t len = strlen(prefix);
@@ -98,7 +98,7 @@ static const char *skip_blanks(const char *text)
     return text + strspn(text, BLANKS);
 }
 
-/* The bytes of the word at text; a name may have blanks, and so may a key. */
+/* Returns the length of the word at text. Names and keys may have blanks. */
 static size_t word_length(const char *text)
 {
     return strcspn(text, name_of(text) || behind(text, KEY) ? "," : "," BLANKS);
@@ -124,7 +124,7 @@ int after_add(json_t *spec, const char *text, const char *when, bool each,
     return r;
 }
 
-/* The newest job of this user, or the newest of that name. */
+/* Finds the newest job of this user, with that name unless NULL. */
 static int find_newest(struct client *c, const char *name, char *buf, size_t size,
                        struct volt_error *err)
 {
@@ -162,7 +162,7 @@ static int add_of_list(void *arg, const char *text)
     return id_range_parse(text, &range) < 0 ? 0 : add_range(r->spec, &range, r->how);
 }
 
-/* The newest job, or the list that it ends. */
+/* Adds the list that ends with the newest job, or that job. */
 static int add_last(json_t *spec, struct client *c, const char *last,
                     const struct manner *how)
 {

@@ -1,5 +1,5 @@
-/* See array_advice.h. A file that the command names, and a script, may read
- * VOLT_ARRAY_INDEX: nothing is said of one that has such a word. */
+/* See array_advice.h. A file or script that the command names may read VOLT_ARRAY_INDEX,
+ * so such a command gets no warning. */
 #include "client/array_advice.h"
 #include "client/job_view.h"
 #include "client/say.h"
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 struct words {
-    bool index;   /* one of them is filled in, or names the variable */
-    bool program; /* {i} stands in one that stays as it is */
+    bool index;   /* a word has a filled-in {i}, or names the variable */
+    bool program; /* a program text has {i}, which stays as it is */
     bool file;
 };
 

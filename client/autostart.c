@@ -1,6 +1,6 @@
 /* See autostart.h. voltd gets a session of its own, no descriptor of ours, and a log
- * beside its socket. The lock on that log is held until it answers; what waits for the
- * lock looks for an answer too, as the process that has it may be stopped (^Z). */
+ * beside its socket. The client holds a lock on that log until voltd answers. A client
+ * that waits for the lock also tries to connect, as the holder may be stopped (^Z). */
 #include "client/autostart.h"
 #include "client/say.h"
 #include "client/term.h"
@@ -19,10 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE  3000 /* looks: 30 s */
-#define SILENCE   300  /* of these, before it is said what is waited for */
-#define REST      10   /* of these, before another start */
-#define ELSEWHERE 5    /* starts in vain until it is believed that it runs elsewhere */
+#define PATIENCE  3000 /* tries: 30 s */
+#define SILENCE   300  /* tries before the first message */
+#define REST      10   /* tries before another start */
+#define ELSEWHERE 5    /* failed starts, after which it runs elsewhere */
 
 static const struct timespec pause_of_a_look = {.tv_nsec = 10000000};
 
@@ -36,10 +36,11 @@ struct start {
     char dir[ADDRESS_PATH_MAX + 1]; /* of the socket */
     char log[ADDRESS_PATH_MAX + 16];
     int fd;    /* of the log */
-    off_t end; /* of what others have written to it */
+    off_t end; /* end of earlier contents */
 };
 
-/* Opens the log, in the directory of the socket. 0; negative, and said. */
+/* Opens the log in the directory of the socket. Returns 0, or negative after an error
+ * message. */
 static int open_log_masked(struct start *s)
 {
     struct volt_error err = {.text = ""};
@@ -61,7 +62,7 @@ static int open_log_masked(struct start *s)
     return r;
 }
 
-/* Whatever the mask of this command is: others shall find both usable. */
+/* Opens the log with a fixed umask, so that later commands can use directory and log. */
 static int open_log(struct start *s)
 {
     mode_t mask = umask(077);
@@ -70,7 +71,8 @@ static int open_log(struct start *s)
     return r;
 }
 
-/* 1: the lock is ours. 0: that of process *ret_holder. Negative. */
+/* Tries to lock the log. Returns 1: locked; 0: process *ret_holder has the lock; or
+ * -errno. */
 static int try_lock(const struct start *s, pid_t *ret_holder)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -84,7 +86,8 @@ static int try_lock(const struct start *s, pid_t *ret_holder)
     return 0;
 }
 
-/* 1: nobody else starts one; 0: one answers; negative, and said. */
+/* Waits for the lock or for a voltd that answers. Returns 1: the lock is ours; 0:
+ * connected; negative after an error message. */
 static int lock_or_connect(struct start *s, const struct address_choice *choice,
                            bool quiet, struct client **ret)
 {
@@ -112,7 +115,7 @@ static int lock_or_connect(struct start *s, const struct address_choice *choice,
     return -ETIMEDOUT;
 }
 
-/* voltd beside this program, or the one that PATH has. */
+/* Finds voltd beside this program, or in PATH. */
 static void find_voltd(char path[PATH_MAX])
 {
     ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - sizeof("voltd"));
@@ -124,7 +127,8 @@ static void find_voltd(char path[PATH_MAX])
         (void)strcpy(path, "voltd");
 }
 
-/* What would end voltd or hinder its store, though it was meant for one command. */
+/* Soft limits that would end voltd or prevent writes of its store, though they were set
+ * for one command. */
 static const int hindering[] = {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_DATA, RLIMIT_AS,
                                 RLIMIT_NPROC};
 #define HINDERING (sizeof(hindering) / sizeof(hindering[0]))
@@ -134,8 +138,8 @@ struct bounds {
     int nice;
 };
 
-/* Takes from this process, for the moment of a start, what voltd shall not inherit: all
- * of its jobs would. 0; negative: it cannot be taken, and said. */
+/* Removes niceness and soft limits from this process during a start, as voltd and all its
+ * jobs would inherit them. Returns 0, or negative after an error message. */
 static int leave_bounds(struct bounds *b)
 {
     b->nice = getpriority(PRIO_PROCESS, 0);
@@ -161,8 +165,8 @@ static void return_to_bounds(const struct bounds *b)
         (void)setpriority(PRIO_PROCESS, 0, b->nice);
 }
 
-/* Hard limits stay: voltd would be killed for the CPU time of its life, or could not
- * write its store. 0; -EPERM, and said. */
+/* Refuses a start under hard limits that would kill voltd by its CPU time or prevent
+ * writes of its store. Returns 0, or -EPERM after an error message. */
 static int check_hard_limits(void)
 {
     static const struct {
@@ -219,7 +223,7 @@ static int spawn(const struct start *s, pid_t *ret)
     return -r;
 }
 
-/* What voltd has said before it ended: its last line. */
+/* Prints the last line that voltd logged before it ended. */
 static void say_ended(const struct start *s)
 {
     char text[2048] = "", line[1024];
@@ -233,8 +237,11 @@ static void say_ended(const struct start *s)
     say("voltd was started and ended at once%s%s (%s)", *line ? ": " : "", line, s->log);
 }
 
-/* Until voltd answers or has ended; *left: looks that there are for it. 0; -ECHILD;
- * -EBUSY: it has found another one that starts, or ends; -ETIMEDOUT. */
+/* Waits until voltd answers or has ended; *left: tries that are left. Returns:
+ *   0
+ *   -ECHILD
+ *   -EBUSY      it found another voltd that starts or ends
+ *   -ETIMEDOUT */
 static int await_answer(const struct address_choice *choice, pid_t pid, int *left,
                         struct client **ret)
 {
@@ -253,7 +260,7 @@ static int await_answer(const struct address_choice *choice, pid_t pid, int *lef
     return -ETIMEDOUT;
 }
 
-/* Whether this process listens where c is connected to. */
+/* Returns whether process pid listens at the socket of c. */
 static bool answers(const struct client *c, pid_t pid)
 {
     struct ucred peer;
@@ -262,7 +269,7 @@ static bool answers(const struct client *c, pid_t pid)
            peer.pid == pid;
 }
 
-/* Whether a voltd has the directory of our socket. */
+/* Returns whether a voltd has locked the directory of our socket. */
 static bool is_taken(const struct start *s)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -275,10 +282,10 @@ static bool is_taken(const struct start *s)
     return taken;
 }
 
-/* Starts voltd, and again while another one has the directories: that one answers soon,
- * or is on its way out; or it has the state directory alone, and sockets of which nothing
- * is known here: one of a version that does not say where they are, or on another machine
- * with the same home. *ret_ours: the one that was started is the one that answers. */
+/* Starts voltd, and tries again while another voltd has the directories. That one answers
+ * soon, or is ending. Or it has only the state directory, and unknown sockets: an older
+ * version, or one on another machine with the same home. *ret_ours: the voltd that
+ * answers is the one started here. */
 static int start_one(const struct address_choice *choice, const struct start *s,
                      struct client **ret, bool *ret_ours)
 {
@@ -324,7 +331,7 @@ int autostart(const struct address_choice *choice, bool quiet, struct client **r
     int r = open_log(&s);
     if (r == 0)
         r = lock_or_connect(&s, choice, quiet, ret);
-    if (r > 0) /* and nobody else has started one meanwhile */
+    if (r > 0) /* and no other client has started one since */
         r = start_one(choice, &s, ret, &ours);
     if (ours && !quiet)
         say("no voltd ran: started one for this user; `voltctl shutdown` ends it");

@@ -1,4 +1,4 @@
-/* Waiting; see await.h. */
+/* See await.h. */
 #include "client/await.h"
 #include "client/ends.h"
 #include "client/id_range.h"
@@ -22,15 +22,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define PORTIONS_MOST 16 /* waited for at the same time; the others follow */
+#define PORTIONS_MOST 16 /* waited for at the same time; the rest follow */
 
-/* Some of the ids. Each has a connection of its own while it is waited for, so that a
- * slow job in one does not hide the end of the others until voltd has forgotten them. */
+/* A portion of the ids. Each has a connection of its own while it is waited for. So a
+ * slow job in one portion does not delay the news of another until voltd has forgotten
+ * its jobs. */
 struct portion {
     struct client *c; /* NULL: not being waited for */
     json_t *ids;
-    struct ends ends; /* of its jobs, of an array each element */
-    uint64_t left;    /* of these: have not ended */
+    struct ends ends; /* of its jobs; an array counts as its elements */
+    uint64_t left;    /* of these, not ended */
     bool ended;
 };
 
@@ -43,7 +44,7 @@ struct waiting {
     uint64_t done;
     int exit_code;
     bool no_such_job, reconnected;
-    bool progressed; /* not all had ended when we asked */
+    bool progressed; /* not all had ended at the first answer */
     struct failures failures;
     struct progress_line line;
     struct patience patience;
@@ -99,7 +100,7 @@ static void print_event(json_t *event)
     json_decref(event);
 }
 
-/* All of a portion have ended: some may have failed. */
+/* Reports failures of a portion whose jobs have all ended. */
 static void take_ended(struct waiting *w, struct portion *p, const json_t *jobs)
 {
     if (w->rq->json || (p->ends.failed == 0 && w->exit_code == 0))
@@ -111,7 +112,7 @@ static void take_ended(struct waiting *w, struct portion *p, const json_t *jobs)
     failures_say(&w->failures, p->c, p->ids, jobs);
 }
 
-/* Takes what voltd tells of those of a portion that it knows. */
+/* Takes the counts of an answer, which cover the jobs of the portion that voltd knows. */
 static void count(struct portion *p, const json_t *told)
 {
     const json_t *total = json_object_get(told, "total");
@@ -121,7 +122,7 @@ static void count(struct portion *p, const json_t *told)
     e->cancelled = (uint64_t)job_view_int(told, "cancelled");
     if (total)
         e->total = (uint64_t)json_integer_value(total) + e->unknown;
-    if (e->total < p->left + e->unknown) /* a voltd that tells no total */
+    if (e->total < p->left + e->unknown) /* an older voltd, which sends no total */
         e->total = p->left + e->unknown;
 }
 
@@ -140,7 +141,7 @@ static void sum_up(struct waiting *w)
     }
 }
 
-/* With one more member. */
+/* Returns an event with one more member. */
 static json_t *event_of(const struct waiting *w, const char *event, const char *member,
                         json_int_t value)
 {
@@ -178,7 +179,7 @@ static int split(struct waiting *w)
         for (size_t i = 0; i < n; i++)
             if (json_array_append_new(p->ids, json_string(rq->ids[at + i])) < 0)
                 return -ENOMEM;
-        p->left = p->ends.total = n; /* until it is told */
+        p->left = p->ends.total = n; /* until the first answer */
     }
     if (rq->nids == 1 && rq->total > 0)
         w->portions->left = w->portions->ends.total = rq->total;
@@ -227,8 +228,8 @@ static int start_portion(struct waiting *w, struct portion *p)
                : -ECONNRESET;
 }
 
-/* Jobs of ours that voltd does not know: they have ended and were dropped from its
- * records since. Waits for the rest of the portion. */
+/* Drops jobs that voltd no longer knows: they have ended and were purged. Then waits for
+ * the rest of the portion. */
 static int forget(const struct waiting *w, struct portion *p)
 {
     json_t *known = json_object(), *kept = json_array(), *cursor = NULL;
@@ -268,7 +269,8 @@ static int forget(const struct waiting *w, struct portion *p)
     return r < 0 || p->ended ? r : send_wait(p);
 }
 
-/* 0; 1: refused, said, exit_code set; negative as client_receive(). */
+/* Takes a reply. Returns 0; 1: refused, after an error message, with exit_code set;
+ * negative as client_receive(). */
 static int take_reply(struct waiting *w, struct portion *p,
                       const struct client_reply *reply)
 {
@@ -296,7 +298,8 @@ static int take_reply(struct waiting *w, struct portion *p,
     return 0;
 }
 
-/* Starts what may start. The number being waited for, or negative. */
+/* Starts to wait for portions, as many as may be. Returns the number being waited for, or
+ * negative. */
 static int start_portions(struct waiting *w)
 {
     int active = 0, r = 0;
@@ -309,7 +312,7 @@ static int start_portions(struct waiting *w)
     return r < 0 ? r : active;
 }
 
-/* Everything that has come in for one portion. */
+/* Takes all replies that have come in for a portion. */
 static int read_portion(struct waiting *w, struct portion *p)
 {
     int r = 0;
@@ -326,7 +329,7 @@ static int read_portion(struct waiting *w, struct portion *p)
     return r;
 }
 
-/* Of the first portion that has not ended. */
+/* Reports what the first portion waits for, if that is due. */
 static void say_stuck(struct waiting *w)
 {
     size_t i = 0;
@@ -348,7 +351,8 @@ static void say_retries(struct waiting *w, bool any)
     retry_watch_take(w->rq->retries);
 }
 
-/* Waits for all on these connections. 0: all have ended; otherwise as take_reply(). */
+/* Waits for all portions on the present connections. Returns 0: all have ended; otherwise
+ * as take_reply(). */
 static int wait_portions(struct waiting *w)
 {
     int r;
@@ -367,7 +371,7 @@ static int wait_portions(struct waiting *w)
         if (fds[0].revents)
             return -EINTR;
         if (fds[1].revents & POLLERR)
-            return -EPIPE; /* nobody reads what would be said of the end */
+            return -EPIPE; /* the result would have no reader */
         say_retries(w, fds[2].revents != 0);
         say_stuck(w);
         for (size_t i = 0; i < w->nportions; i++) {
@@ -380,7 +384,7 @@ static int wait_portions(struct waiting *w)
     return r;
 }
 
-/* All waiting begins anew. As reconnect(). */
+/* Reconnects and begins all waits again. Returns as reconnect(). */
 static int connect_again(struct waiting *w)
 {
     const struct wait_request *rq = w->rq;
@@ -396,7 +400,7 @@ static int connect_again(struct waiting *w)
 
 /* --- events ------------------------------------------------------------------------- */
 
-/* Adds to *left what a snapshot's job still has to do. */
+/* Adds the job of a snapshot, or its elements, that have not ended to *left. */
 static void count_left(const json_t *job, uint64_t *left)
 {
     const json_t *counts = json_object_get(job, "counts");
@@ -406,7 +410,8 @@ static void count_left(const json_t *job, uint64_t *left)
         *left += strcmp(job_view_string(job, "state"), "done") != 0;
 }
 
-/* Prints one Watch reply. True when every job has ended or counting is of no use. */
+/* Prints a reply of Watch. Returns whether every job has ended, or counting is no longer
+ * possible. */
 static bool print_watch(const json_t *p, uint64_t *left)
 {
     size_t i;
@@ -427,8 +432,8 @@ static bool print_watch(const json_t *p, uint64_t *left)
     return *left == 0 || job_view_int(p, "lagged") > 0;
 }
 
-/* With JSON: the events of the jobs until the last has ended. What goes wrong here is
- * left to the Wait call that follows. 0, -EINTR, or -EPIPE: nobody reads the events. */
+/* Prints events of the jobs until the last has ended, with JSON. Errors are left to the
+ * call of Wait that follows. Returns 0; -EINTR; or -EPIPE: the events have no reader. */
 static int print_events(const struct wait_request *rq)
 {
     struct client *c;
@@ -460,7 +465,7 @@ static int print_events(const struct wait_request *rq)
     return r == -EINTR || r == -EPIPE ? r : 0;
 }
 
-/* The end: one line for people, or one event. */
+/* Prints the summary: a line for people, or an event. */
 static void conclude(struct waiting *w)
 {
     char text[160];
@@ -480,7 +485,7 @@ static void conclude(struct waiting *w)
             w->ends.unknown);
 }
 
-/* An error reply has been said. */
+/* Returns the exit code after an error reply, which was printed. */
 static int refused(const struct waiting *w)
 {
     if (w->no_such_job && w->reconnected)
@@ -498,7 +503,7 @@ static int run_out(struct waiting *w, int r)
         wait_say_interrupted(w->rq->ids, w->rq->nids);
         return WAIT_EXIT_INTERRUPTED;
     }
-    if (r != -ECONNRESET && r != -EPIPE) /* that has been said; that needs no saying */
+    if (r != -ECONNRESET && r != -EPIPE) /* printed already; needs no message */
         say_lost(r);
     return WAIT_EXIT_VOLT_FAILED;
 }

@@ -1,10 +1,10 @@
-/* Waiting for the first; see await_any.h.
+/* See await_any.h.
  *
- * One stream watches all of them. Its snapshot has those that had ended before, page by
- * page: where it has several, List is asked which was the first. After that its events
- * tell of each end. The end of an array is no event: when an element of one has ended,
- * the array is looked at. When it was is the end of its last element, which its elements
- * tell. A watch that missed events (lagged) begins anew. */
+ * A stream watches all jobs. Its snapshot, in pages, has the jobs that ended before. If a
+ * page is not the whole, List is asked which ended first. Later events tell of each end.
+ * The end of an array is no event, so when an element has ended its array is queried. The
+ * end time of an array is that of its last element. A watch that missed events (lagged)
+ * begins again. */
 #include "client/await_any.h"
 #include "client/elements.h"
 #include "client/inside.h"
@@ -22,8 +22,8 @@
 struct racing {
     const struct wait_request *rq;
     struct client **c;
-    json_t *ids;   /* that are waited for */
-    json_t *known; /* the same as members of an object */
+    json_t *ids;   /* ids waited for */
+    json_t *known; /* the same ids as members of an object */
     struct patience patience;
 };
 
@@ -32,7 +32,7 @@ static bool has_ended(const json_t *item)
     return strcmp(job_view_string(item, "state"), "done") == 0;
 }
 
-/* A connection beside the stream. */
+/* Opens a connection beside the stream. */
 static int open_beside(const struct racing *w, struct client **ret)
 {
     struct client_tried tried;
@@ -54,9 +54,9 @@ static int get_beside(const struct racing *w, const char *id, struct client_repl
     return r;
 }
 
-/* The end of an array's last element, as far as it matters. */
+/* The end time of an array's last element. */
 struct array_end {
-    int64_t at, before; /* ends that are not before this one do not matter */
+    int64_t at, before; /* later ends do not matter */
 };
 
 static int take_element(void *arg, json_t *element)
@@ -67,8 +67,8 @@ static int take_element(void *arg, json_t *element)
     return end->at >= end->before ? -ERANGE : 0;
 }
 
-/* When an array ended; of one that voltd has forgotten meanwhile 0: it forgets the oldest
- * first. 0, or as client_call(). */
+/* Finds when an array ended; 0 if voltd has purged it since, as it purges the oldest
+ * first. Returns 0, or as client_call(). */
 static int ask_array_end(const struct racing *w, const char *id, struct array_end *end)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY, error = CLIENT_REPLY_EMPTY;
@@ -87,8 +87,8 @@ static int ask_array_end(const struct racing *w, const char *id, struct array_en
     return r == 1 || r == -ERANGE ? 0 : r;
 }
 
-/* The id of which of these ended first, unless it was later than *at, which it lowers: 1.
- * 0: none. Otherwise as client_call(). */
+/* Finds the id of the first job in a list that ended before *at, and lowers *at. Returns
+ * 1; 0: none; otherwise as client_call(). */
 static int first_of(const struct racing *w, const json_t *jobs, int64_t *at, char *ret,
                     size_t size)
 {
@@ -130,7 +130,7 @@ static size_t count_ended(const json_t *jobs, const json_t **ret_last)
     return n;
 }
 
-/* As first_of(), of all that are waited for. 1, 0, or as client_call(). */
+/* As first_of(), for all jobs waited for. */
 static int first_of_all(const struct racing *w, int64_t *at, char *ret, size_t size)
 {
     struct client *c;
@@ -158,8 +158,8 @@ static int first_of_all(const struct racing *w, int64_t *at, char *ret, size_t s
     return r < 0 ? r : any;
 }
 
-/* One page of the snapshot: where it has one that has ended and is not the whole, one on
- * a later page may have ended before. 1, 0, or as client_call(). */
+/* Looks at a page of the snapshot. If it has an ended job and is not the whole, a job on
+ * a later page may have ended before. Returns 1, 0, or as client_call(). */
 static int look_at_page(const struct racing *w, const json_t *jobs, char *ret,
                         size_t size)
 {
@@ -176,7 +176,7 @@ static int look_at_page(const struct racing *w, const json_t *jobs, char *ret,
     return r < 0 ? r : 1;
 }
 
-/* Whether an array has ended. 1, 0, or as client_call(). */
+/* Returns 1 if the array has ended, 0 if not, or as client_call(). */
 static int array_ended(const struct racing *w, const char *id)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -187,7 +187,7 @@ static int array_ended(const struct racing *w, const char *id)
     return r;
 }
 
-/* The id that has ended by one event, its room ret. 1, 0, or as client_call(). */
+/* Writes the id that has ended with an event. Returns 1; 0: none; or as client_call(). */
 static int end_by(const struct racing *w, const json_t *event, char *ret, size_t size)
 {
     const char *id = job_view_string(event, "id");
@@ -216,7 +216,8 @@ static int look_at(const struct racing *w, const json_t *p, char *ret, size_t si
     return job_view_int(p, "lagged") > 0 ? -ESTALE : 0;
 }
 
-/* Watches on one connection until one has ended. 1; 2: refused, said; negative. */
+/* Watches on one connection until a job has ended. Returns 1; 2: refused, after an error
+ * message; negative. */
 static int watch(struct racing *w, char *ret, size_t size)
 {
     json_t *params = json_pack("{s:{s:O}}", "filter", "ids", w->ids);
@@ -242,7 +243,8 @@ static int watch(struct racing *w, char *ret, size_t size)
     return r;
 }
 
-/* That all of them are jobs: a watch takes ids of none. 0; 2: said, the code in *code. */
+/* Checks that all ids are jobs, as Watch accepts any id. Returns 0; 2: after an error
+ * message, with *code. */
 static int check(const struct racing *w, int *code)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -258,7 +260,7 @@ static int check(const struct racing *w, int *code)
     return r;
 }
 
-/* Prints it; its code. */
+/* Prints the job that ended. Returns its exit code. */
 static int conclude(const struct racing *w, const char *id)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -286,13 +288,13 @@ static int conclude(const struct racing *w, const char *id)
     return code;
 }
 
-/* A new watch: its snapshot has what the one before has missed. */
+/* Watches again; the snapshot has what the watch before missed. */
 static int watch_again(struct racing *w, int why, char *ret, size_t size)
 {
     const struct wait_request *rq = w->rq;
     struct client_tried tried;
     int r = 0;
-    if (why == -ESTALE) { /* too slow, but connected */
+    if (why == -ESTALE) { /* too slow, but still connected */
         client_free(*w->c);
         *w->c = NULL;
         r = client_open(rq->choice, ADDRESS_JOBS, w->c, &tried) < 0 ? -ECONNRESET : 0;
@@ -300,7 +302,7 @@ static int watch_again(struct racing *w, int why, char *ret, size_t size)
     if (why == -ECONNRESET || r < 0)
         r = reconnect(w->c, rq->choice, ADDRESS_JOBS, rq->reconnect_usec, rq->interrupt);
     if (r == -ECONNRESET)
-        return 2; /* said */
+        return 2; /* after an error message */
     return r < 0 ? r : watch(w, ret, size);
 }
 

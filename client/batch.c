@@ -1,4 +1,4 @@
-/* Batches of specs; see batch.h. */
+/* See batch.h. */
 #include "client/batch.h"
 
 #include "wire/spec_defaults.h"
@@ -11,11 +11,11 @@
 
 #define INPUT_MAX     ((size_t)4 << 30)
 #define MESSAGE_MOST  ((size_t)16 << 20)
-#define MESSAGE_BYTES ((size_t)2 << 20) /* far below that */
+#define MESSAGE_BYTES ((size_t)2 << 20) /* far below MESSAGE_MOST */
 #define MESSAGE_SPECS 5000
 #define IN_FLIGHT     4
 
-/* What voltd says of the entries of an atomic batch that are not at fault. */
+/* voltd's reason for entries of an atomic batch that are not at fault. */
 #define OTHER_REFUSED "another spec of this batch was refused"
 
 static int complain(struct volt_error *err, unsigned line, const char *text)
@@ -61,8 +61,8 @@ static int add(struct batch *b, size_t offset, size_t len, unsigned line)
     return 0;
 }
 
-/* What jansson says for its own users, or of the entry as if it were the file,
- * for ours. */
+/* Returns the text of a JSON error for users, where jansson's is for programmers, or
+ * takes the entry for a file. */
 static const char *mistake(const json_error_t *je)
 {
     switch (json_error_code(je)) {
@@ -78,7 +78,7 @@ static const char *mistake(const json_error_t *je)
     }
 }
 
-/* Checks one entry by parsing it; jansson counts lines from the entry's first. */
+/* Checks an entry by parsing it. jansson counts lines from the entry's first. */
 static int check(struct batch *b, const struct batch_entry *e, struct volt_error *err)
 {
     const char *text = b->text;
@@ -120,7 +120,7 @@ static size_t skip_space(const struct batch *b, size_t at, unsigned *line)
     return at;
 }
 
-/* The end of the array element that begins at at: the comma or bracket behind it. */
+/* Returns the end of the array element at `at`: the comma or bracket after it. */
 static size_t element_end(const struct batch *b, size_t at, unsigned *line)
 {
     unsigned depth = 0;
@@ -191,7 +191,8 @@ static int split_lines(struct batch *b, size_t at, struct volt_error *err)
     return 0;
 }
 
-/* A NUL byte ends all texts, also that of a mistake: it is looked for first. */
+/* Refuses a NUL byte; checked first, as it would end every text, also that of an
+ * error. */
 static int refuse_nul(const struct batch *b, struct volt_error *err)
 {
     const char *nul = memchr(b->text, '\0', b->len);
@@ -208,7 +209,8 @@ static int refuse_nul(const struct batch *b, struct volt_error *err)
 
 static int split(struct batch *b, struct volt_error *err)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* of byte order: some editors write it */
+    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark, which some editors
+                                                * write */
     size_t start = b->len >= 3 && memcmp(b->text, mark, 3) == 0 ? 3 : 0;
     unsigned line = 1;
     size_t at = skip_space(b, start, &line);
@@ -258,17 +260,17 @@ json_t *batch_spec(const struct batch *b, size_t i, const json_t *defaults,
     return spec;
 }
 
-/* What the specs have in common, and how it is sent. */
+/* Common part of the specs, and how it is sent. */
 struct common {
     const json_t *defaults;
     size_t bytes; /* as text */
-    bool apart;   /* once in each message, not in each spec */
-    bool dry_run; /* checked, not taken */
+    bool apart;   /* sent once per message, not in each spec */
+    bool dry_run; /* only checks */
 };
 
-/* One message's worth of entries from *next on, as parameters of SubmitBatch. Each is
- * counted with its defaults, as voltd does. Where one message has all of them a mistake
- * in one is a mistake in all: no half of a list runs. */
+/* Returns the parameters of SubmitBatch for the entries from *next on that fit into a
+ * message. Each entry counts with its defaults, as voltd counts. If all entries fit, the
+ * call is atomic: a mistake in one refuses all. */
 static json_t *next_message(const struct batch *b, const struct common *common,
                             size_t *next, struct volt_error *err)
 {
@@ -318,12 +320,12 @@ static void report(const struct batch *b, size_t first, const json_t *p,
     }
 }
 
-/* Entries that went out in one message. */
+/* Entries that were sent in a message. */
 struct message {
     size_t first, end;
 };
 
-/* Because voltd is older than they are, or because they are too large. */
+/* Returns whether voltd refuses `defaults`: it is older, or they are too large. */
 static bool refuses_defaults(const struct client_reply *reply)
 {
     const char *name = json_string_value(json_object_get(reply->parameters, "parameter"));
@@ -331,8 +333,8 @@ static bool refuses_defaults(const struct client_reply *reply)
            strcmp(name, "defaults") == 0;
 }
 
-/* The entry that the refusal of a message is about, if it is about one; *ret_field: what
- * of it. */
+/* Finds the entry that a refusal is about; *ret_field: its member. Returns false if it is
+ * about no single entry. */
 static bool refused_entry(const struct message *m, const struct client_reply *reply,
                           size_t *ret, const char **ret_field)
 {
@@ -352,8 +354,7 @@ static bool refused_entry(const struct message *m, const struct client_reply *re
     return m->end - m->first == 1;
 }
 
-/* A message is refused as a whole for one entry, which is told first: those that went
- * with it are as well. */
+/* Reports a message that was refused for one entry: first that entry, then the others. */
 static void report_refused(const struct batch *b, const struct message *m, size_t entry,
                            const char *field, const struct client_reply *reply,
                            const struct batch_sink *sink)
@@ -378,7 +379,8 @@ static int send_next(const struct batch *b, const struct common *common, struct 
     return params ? client_send(c, "org.voltd.jobs.SubmitBatch", params, 0) : -ENOMEM;
 }
 
-/* The answer to m. 0; 1: it is an error in *error, of the whole; negative. */
+/* Receives the answer to m. Returns 0; 1: an error reply about the whole in *error;
+ * negative. */
 static int receive_answer(const struct batch *b, const struct message *m,
                           struct client *c, const struct batch_sink *sink,
                           struct client_reply *error)
@@ -408,7 +410,7 @@ static int submit_all(const struct batch *b, const struct common *common,
     size_t sent = 0, head = 0, tail = 0;
     size_t in_flight = common->apart ? 1 : IN_FLIGHT; /* until the first answer */
     int r = 0;
-    bool refused = false; /* what is on its way may be taken all the same */
+    bool refused = false; /* messages in flight may still be accepted */
     while (r == 0 && ((sent < b->count && !refused) || head != tail)) {
         if (sent < b->count && !refused && tail - head < in_flight) {
             struct message *next = &m[tail++ % IN_FLIGHT];
@@ -425,7 +427,7 @@ static int submit_all(const struct batch *b, const struct common *common,
     return r == 0 && refused ? 1 : r;
 }
 
-/* The same; what they have in common goes into each spec where this voltd wants it so. */
+/* As submit_all(), but puts the defaults into each spec if this voltd refuses them. */
 static int submit_common(const struct batch *b, struct common *common, struct client *c,
                          const struct batch_sink *sink, struct client_reply *error)
 {
@@ -470,8 +472,8 @@ static bool is_older(const struct client_reply *error)
            strcmp(name, "dry_run") == 0;
 }
 
-/* Each entry before the first one is taken, as one message would be. *ret_good: all are
- * jobs, as far as this voltd can tell. Otherwise as submit_all(). */
+/* Checks every entry before the first is submitted, as if they were one message.
+ * *ret_good: all are valid, as far as this voltd can tell. Returns as submit_all(). */
 static int check_all(const struct batch *b, struct common *common, struct client *c,
                      const struct batch_sink *sink, struct client_reply *error,
                      bool *ret_good)

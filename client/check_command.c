@@ -16,9 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SHELL_CHARS " \t;|&<>$`" /* a word with one of them looks like a whole line */
+#define SHELL_CHARS " \t;|&<>$`" /* a word with one of these looks like a command line */
 
-enum { FILE_ROOM = 3 * PATH_MAX }; /* what is too long for the kernel it says itself */
+enum { FILE_ROOM = 3 * PATH_MAX }; /* the kernel reports paths that are too long */
 
 /* --- shell words */
 
@@ -61,7 +61,7 @@ static bool is_operator(const char *word)
     return false;
 }
 
-/* The words as a line for the shell, where operators stay what they are. */
+/* Joins the words into a line for a shell; operators stay as they are. */
 static void join(char *buf, size_t size, char *const argv[])
 {
     for (; *argv; argv++) {
@@ -74,8 +74,8 @@ static void join(char *buf, size_t size, char *const argv[])
     }
 }
 
-/* "--shell 'WORDS'": a line for the shell, of which only words that it would not read as
- * one are quoted. One word is the line itself. */
+/* Writes "--shell 'WORDS'": a line for a shell, in which only words that need it are
+ * quoted. A single word is the line itself. */
 static void advise_shell(struct command_advice *ret, char *const argv[])
 {
     char line[sizeof(ret->instead) / 2] = "";
@@ -98,8 +98,8 @@ static bool is_among(const char *const *words, const char *word)
     return false;
 }
 
-/* Whether a file could be executed: COMMAND_FOUND also where it cannot be looked at.
- * directory: what one counts as. */
+/* Returns whether a file could be executed; COMMAND_FOUND also if that cannot be seen.
+ * directory: the result for a directory. */
 static enum command_check look_at(const char *file, enum command_check directory)
 {
     struct stat st;
@@ -121,7 +121,7 @@ static bool is_directory(const char *file)
     return stat(file, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* file, or DIR/file where it is relative. */
+/* Returns file, or DIR/file if it is relative. */
 static const char *in_directory(char buf[FILE_ROOM], const char *dir, const char *file)
 {
     if (file[0] == '/')
@@ -153,7 +153,7 @@ static enum command_check search(const char *name, const char *cwd, const char *
     }
 }
 
-/* The first line of a file, without its end; "": it has none, or is no file. */
+/* Reads the first line of a file, without its end; "": none, or no regular file. */
 static void read_head(const char *file, char line[256])
 {
     struct stat st;
@@ -167,7 +167,7 @@ static void read_head(const char *file, char line[256])
     line[strcspn(line, "\n")] = '\0';
 }
 
-/* The first line of a script behind its #!. False: it has none. */
+/* Reads the first line of a script after #!. Returns false if there is none. */
 static bool first_line(const char *file, char line[256])
 {
     read_head(file, line);
@@ -205,7 +205,7 @@ static bool is_foreign_text(struct command_advice *ret, const char *word,
     return command_is_foreign_text(word, line, ret);
 }
 
-/* The file that a shell is to read, of `bash FILE ...`; NULL: it is no such command. */
+/* Returns FILE of `bash FILE ...`; NULL: not such a command. */
 static char *file_of_shell(char *const argv[])
 {
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh", NULL};
@@ -219,7 +219,7 @@ static char *file_of_shell(char *const argv[])
     return *argv;
 }
 
-/* What runs a file of this name, if it does not say so itself; NULL: any shell. */
+/* Returns the interpreter for a file of this name without #!; NULL: any shell. */
 static const char *language_of(const char *file)
 {
     static const char *const languages[][2] = {
@@ -234,8 +234,8 @@ static const char *language_of(const char *file)
     return NULL;
 }
 
-/* The interpreter in the first line of a script, without its path; where none is named,
- * that of its name, or "sh". */
+/* Writes the interpreter of a script without its path: from its first line, otherwise by
+ * its name, otherwise "sh". */
 static void interpreter(const char *file, char name[64])
 {
     char line[256];
@@ -279,7 +279,8 @@ bool command_has_interpreter(const char *word, const char *text,
     return false;
 }
 
-/* A script that can be executed, but by nothing: false, with the reason. */
+/* Checks the interpreter of an executable script. Returns false, with the reason, if it
+ * is missing. */
 static bool has_interpreter(struct command_advice *ret, char *const argv[],
                             const char *file)
 {
@@ -324,7 +325,8 @@ static bool is_assignment(const char *word)
     return true;
 }
 
-/* Words that change the shell itself: alone they do nothing for the job. */
+/* Returns whether the word changes only the shell itself, which does nothing for a
+ * job. */
 static bool is_setting(const char *word)
 {
     static const char *const settings[] = {"export", "alias", "ulimit", "umask", "set",
@@ -332,7 +334,7 @@ static bool is_setting(const char *word)
     return is_among(settings, word);
 }
 
-/* Words that begin what needs more lines or words: the shell that called us has taken it
+/* Returns whether the word begins a compound command, which the calling shell has taken
  * apart. */
 static bool is_keyword(const char *word)
 {
@@ -366,7 +368,7 @@ static void advise_assignment(struct command_advice *ret, char *const argv[])
     }
 }
 
-/* cd DIR, and perhaps && COMMAND. */
+/* Advises for: cd DIR, with or without && COMMAND. */
 static void advise_cd(struct command_advice *ret, char *const argv[])
 {
     char command[sizeof(ret->instead) / 2] = "";
@@ -387,7 +389,7 @@ static void advise_cd(struct command_advice *ret, char *const argv[])
     append(ret->instead, sizeof(ret->instead), command);
 }
 
-/* A file that sh reads, which looks for one without a slash in PATH. */
+/* Advises for: source FILE; sh searches a name without a slash in PATH. */
 static void advise_source(struct command_advice *ret, char *const argv[])
 {
     char line[sizeof(ret->instead) / 2] = ". ";
@@ -434,7 +436,7 @@ static void advise_builtin(struct command_advice *ret, char *const argv[])
         advise_shell(ret, argv);
 }
 
-/* A script of the folder where the job would run, by its name alone. */
+/* Advises for a script in the job's directory that was named without a slash. */
 static bool advise_script(struct command_advice *ret, char *const argv[], const char *cwd)
 {
     char buf[FILE_ROOM], name[64], command[sizeof(ret->instead) / 2] = "";
@@ -458,7 +460,7 @@ static bool advise_script(struct command_advice *ret, char *const argv[], const 
     return true;
 }
 
-/* python where there is python3 alone. */
+/* Advises python3 for python, if only that exists. */
 static void advise_third(struct command_advice *ret, char *const argv[], const char *cwd,
                          const char *path)
 {

@@ -17,7 +17,7 @@ struct checking {
     size_t size;
 };
 
-/* 0: it is there, or cannot be looked at; or the errno of opening it. */
+/* Returns 0 if the path exists or cannot be looked at, otherwise ENOENT or ENOTDIR. */
 static int missing(const char *path)
 {
     struct stat st;
@@ -31,14 +31,14 @@ static bool complain(const struct checking *c, const char *option, const char *p
     return false;
 }
 
-/* Where jobs run as this user the kernel knows. */
+/* Returns whether the kernel refuses access, if the job runs as this user. */
 static bool is_refused(const struct checking *c, const char *path, int mode)
 {
     return c->account == geteuid() && access(path, mode) < 0 && errno == EACCES;
 }
 
-/* Whether the account may not search this directory for certain. Of its groups nothing is
- * known here; an access list shows in the bits of the group. */
+/* Returns whether the account can certainly not search a directory. Its groups are
+ * unknown here; an access list shows in the bits of the group. */
 static bool is_closed(const char *dir, uid_t account)
 {
     struct stat st;
@@ -63,7 +63,7 @@ static bool complain_of_account(const struct checking *c, const char *option,
     return false;
 }
 
-/* The directories on the way to path, and path itself if it is one. */
+/* Checks the directories on the way to path, and path itself if it is one. */
 static bool check_way(const struct checking *c, const char *option, const char *path)
 {
     char dir[PATH_MAX];
@@ -82,7 +82,7 @@ static bool check_way(const struct checking *c, const char *option, const char *
     return true;
 }
 
-/* voltd opens nothing else for a job. */
+/* Checks a standard input: voltd opens only regular files and /dev/null. */
 static bool check_input(const struct checking *c, const char *path)
 {
     struct stat st;
@@ -107,8 +107,8 @@ static bool check_directory(const struct checking *c, const char *option,
                  : check_way(c, option, path);
 }
 
-/* A file that voltd makes or writes to, and its folder. What is filled in when the job
- * starts is not known here. */
+/* Checks a file that voltd makes or writes, and its folder. Parts that are filled in at
+ * the job's start are unknown. */
 static bool check_output(const struct checking *c, const json_t *spec, const char *field,
                          const char *option)
 {
@@ -120,7 +120,8 @@ static bool check_output(const struct checking *c, const json_t *spec, const cha
     bool known = folder && !strchr(folder, '{');
     bool good = !known || check_directory(c, option, folder);
     bool is_there = !strchr(path, '{') && lstat(path, &st) == 0;
-    const char *written = is_there ? path : folder; /* the file, or where it is made */
+    const char *written = is_there ? path : folder; /* the file, or the folder in which it
+                                                     * is made */
     if (good && known && is_refused(c, written, W_OK))
         good = complain(c, option, written, strerror(EACCES));
     free(folder);

@@ -15,7 +15,7 @@ static int refuse(struct volt_error *err, const char *text)
     return -EINVAL;
 }
 
-/* Takes claim. */
+/* Adds a claim, which it takes. */
 static int add(json_t *spec, json_t *claim, struct volt_error *err)
 {
     json_t *claims = json_object_get(spec, "claims");
@@ -35,8 +35,8 @@ int claims_add_lock(json_t *spec, const char *name, const char *mode,
     return add(spec, json_pack("{s:s, s:s}", "name", name, "mode", mode), err);
 }
 
-/* The number from 1 to PERMITS_MAX at the beginning of text, which ends in front of `end`
- * or with it; 0: another text is there. */
+/* Reads a number from 1 to PERMITS_MAX that ends at `end` or at the end of the text.
+ * Returns 0 for another text. */
 static long long read_number(const char **text, char end)
 {
     size_t len = strspn(*text, "0123456789");
@@ -48,7 +48,7 @@ static long long read_number(const char **text, char end)
     return n;
 }
 
-/* What follows the name must be numbers: a slip would make it the name of another
+/* Refuses anything but numbers after the name: a typing mistake would name another
  * semaphore. */
 int claims_add_permits(json_t *spec, const char *text, struct volt_error *err)
 {
@@ -80,7 +80,7 @@ int claims_add_permits(json_t *spec, const char *text, struct volt_error *err)
     return add(spec, claim, err);
 }
 
-/* A whole number of 1 to 10^9 at *at, which is behind it then; 0: there is none. */
+/* Reads a whole number from 1 to 10^9 and advances *at. Returns 0 if there is none. */
 static long long number_at(const char **at)
 {
     long long n = 0;

@@ -1,4 +1,4 @@
-/* The connection: framing, pipelining, descriptors; see client.h. */
+/* See client.h: framing, pipelining, descriptors. */
 #include "client/client.h"
 #include "wire/duration.h"
 #include "wire/scan.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A reply longer than this is no reply of voltd. */
+/* A longer reply does not come from voltd. */
 #define REPLY_MAX ((size_t)64 << 20)
 #define READ_STEP ((size_t)64 << 10)
 
@@ -25,12 +25,12 @@ struct client {
     char *in; /* bytes read, not yet consumed: in[start..end) */
     size_t start, end, size;
     size_t scanned; /* no NUL before this offset */
-    int pending_fd; /* a descriptor that came and waits for its reply */
-    bool gone;      /* end of stream seen */
-    bool heard;     /* a byte or the end has come */
+    int pending_fd; /* a descriptor received for the next reply */
+    bool gone;      /* end of stream */
+    bool heard;     /* a byte or the end was received */
     bool unheard;   /* client_is_unheard() */
-    unsigned calls; /* sent as a whole */
-    bool system;    /* the socket is that of the system's daemon */
+    unsigned calls; /* calls sent whole */
+    bool system;    /* the socket is the system daemon's */
     struct address address;
     void (*on_silence)(void);
 };
@@ -100,7 +100,8 @@ int client_open(const struct address_choice *choice, enum address_endpoint which
     int r = open_socket(choice, which, ret, tried);
     if (r == 0 || which != ADDRESS_CONTROL || !tried->forbidden || choice->admin)
         return r;
-    return open_socket(choice, ADDRESS_JOBS, ret, tried); /* which answers the same */
+    return open_socket(choice, ADDRESS_JOBS, ret, tried); /* which gives the same
+                                                           * answers */
 }
 
 int client_open_same(const struct client *c, struct client **ret, struct volt_error *err)
@@ -151,7 +152,7 @@ void client_set_output_fd(struct client *c, int fd)
     c->output_fd = fd;
 }
 
-/* The listening process: for a socket unit of the system that is root. */
+/* Asks for the listening process: of a system's socket unit that is root. */
 bool client_is_own(const struct client *c)
 {
     struct ucred peer;
@@ -160,8 +161,8 @@ bool client_is_own(const struct client *c)
            peer.uid == geteuid();
 }
 
-/* Of a socket unit the peer is systemd's root: the directory of the socket is that of the
- * account. */
+/* The peer of a socket unit is systemd's root; then the owner of the socket's directory
+ * is the account. */
 uid_t client_account(const struct client *c)
 {
     struct ucred peer = {.uid = 0};
@@ -187,7 +188,7 @@ int client_fd(const struct client *c)
     return c->fd;
 }
 
-/* Room for READ_STEP bytes behind end. */
+/* Makes room for READ_STEP bytes after end. */
 static int make_room(struct client *c)
 {
     if (c->start > 0 && (c->start == c->end || c->size - c->end < READ_STEP)) {
@@ -226,7 +227,8 @@ static void keep_fd(struct client *c, struct msghdr *msg)
     }
 }
 
-/* Reads what is there. Positive: bytes; -EAGAIN: nothing now; -ECONNRESET: the end. */
+/* Reads available bytes. Returns their number; -EAGAIN: none now; -ECONNRESET: the
+ * end. */
 static int read_some(struct client *c)
 {
     int r = make_room(c);
@@ -245,9 +247,9 @@ static int read_some(struct client *c)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return -EAGAIN;
     if (n < 0) {
-        /* Of a Unix socket that was closed with bytes that nobody had read; otherwise its
-         * end is an end of stream (Linux, net/unix/af_unix.c: unix_release_sock()). The
-         * end of the first call is among them. */
+        /* ECONNRESET: a Unix socket was closed with unread bytes, among them the end of
+         * the first call; otherwise the end is an end of stream (Linux,
+         * net/unix/af_unix.c: unix_release_sock()). */
         c->unheard = errno == ECONNRESET && c->calls <= 1 && !c->heard;
         return -ECONNRESET;
     }
@@ -261,8 +263,8 @@ static int read_some(struct client *c)
     return 1;
 }
 
-/* The peer reads no further. 0: it has said something before it went, why perhaps, which
- * is the answer to what it did not read. */
+/* Reads the rest after the peer stopped reading. Returns 0 if a message is there, which
+ * answers what the peer did not read; -ECONNRESET otherwise. */
 static int unread(struct client *c)
 {
     int r;
@@ -274,7 +276,7 @@ static int unread(struct client *c)
                : -ECONNRESET;
 }
 
-/* fd goes with the first byte; -1: none. */
+/* Sends bytes; fd goes with the first byte; -1: none. */
 static ssize_t write_some(struct client *c, const char *data, size_t len, int fd)
 {
     struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
@@ -345,7 +347,7 @@ int client_send(struct client *c, const char *method, json_t *parameters, unsign
     return send_call(c, method, parameters, flags, -1);
 }
 
-/* Turns one message into a reply. */
+/* Parses a message into a reply. */
 static int parse_reply(struct client *c, const char *text, size_t len,
                        struct client_reply *ret)
 {
@@ -376,7 +378,7 @@ out:
     return r;
 }
 
-/* The same, and the list stays text. The rest of the message is short. */
+/* Likewise, but leaves the list as text. The rest of the message is short. */
 static int parse_around(struct client *c, char *text, size_t len,
                         struct client_list *list, struct client_reply *ret)
 {
@@ -402,7 +404,8 @@ static int parse_around(struct client *c, char *text, size_t len,
     return r;
 }
 
-/* 1: a reply was in the buffer; 0: not yet. list: NULL, or what stays text. */
+/* Takes a reply from the buffer. Returns 1; 0: not complete yet. list: stays text; or
+ * NULL. */
 static int take_reply(struct client *c, struct client_list *list,
                       struct client_reply *ret)
 {
@@ -420,7 +423,7 @@ static int take_reply(struct client *c, struct client_list *list,
     return list ? parse_around(c, text, len, list, ret) : parse_reply(c, text, len, ret);
 }
 
-/* Milliseconds for poll() until the deadline, rounded up. */
+/* Returns the milliseconds until the deadline, rounded up. */
 static int poll_timeout(uint64_t deadline)
 {
     if (deadline == CLIENT_FOREVER)
@@ -432,8 +435,8 @@ static int poll_timeout(uint64_t deadline)
     return ms > 3600000 ? 3600000 : (int)ms;
 }
 
-/* A reply was lost: the next one would be taken for the answer to another call, so there
- * is none. */
+/* Ends the connection after a reply was lost, as the next reply would answer another
+ * call. */
 static int lose(struct client *c, int r)
 {
     (void)shutdown(c->fd, SHUT_RDWR);
@@ -510,8 +513,8 @@ int client_answer(struct client *c, struct client_reply *ret)
     return client_answer_list(c, NULL, ret);
 }
 
-/* Behind the string that begins at p; mostly its first quote is its last one, and what is
- * long is found faster by memchr(). */
+/* Returns the end of the string at p. Mostly its first quote ends it, and memchr() is
+ * faster for long strings. */
 static char *string_end(char *p, const char *end)
 {
     char *quote = memchr(p + 1, '"', (size_t)(end - p - 1));
@@ -538,9 +541,9 @@ char *client_list_next(const struct client_list *list, size_t *at)
         depth -= (*p == '}' || *p == ']') && depth > 0;
         p++;
     }
-    if (p > end) /* a string without an end: then it was no JSON */
+    if (p > end) /* a string without an end: no valid JSON */
         p = end;
-    *p = '\0'; /* the bracket of the list is behind the last one */
+    *p = '\0'; /* after the last value is the bracket of the list */
     *at = (size_t)(p - list->text) + 1;
     return begin;
 }
@@ -564,7 +567,7 @@ static const char *parameter(const struct client_reply *reply, const char *name)
     return s ? s : "";
 }
 
-/* What the errors say that have a reason and nothing else. */
+/* Texts of errors that only have a reason. */
 static const struct {
     const char *error, *text;
 } plain_errors[] = {
@@ -587,7 +590,7 @@ static const char *plain_error(const struct client_reply *reply)
     return NULL;
 }
 
-/* With the names of those that there are. */
+/* Writes the error with the names of existing queues. */
 static void no_such_queue(const struct client_reply *reply, char *buf, size_t size)
 {
     const json_t *queues = json_object_get(reply->parameters, "queues"), *name;

@@ -17,7 +17,7 @@ static int append(struct wire_buf *to, const char *text)
     return wire_buf_append(to, text, strlen(text));
 }
 
-/* Takes any line as one word of sh. */
+/* Appends the line as one word of sh. */
 static int append_quoted(struct wire_buf *to, const char *line)
 {
     int r = append(to, "'");
@@ -26,7 +26,8 @@ static int append_quoted(struct wire_buf *to, const char *line)
     return r == 0 ? append(to, "'") : r;
 }
 
-/* New string; NULL: no memory, or the line is not UTF-8. */
+/* Returns the text with {} replaced by the line, new; NULL: no memory, or the line is not
+ * UTF-8. */
 static json_t *expand(const char *text, const char *line, bool quoted)
 {
     struct wire_buf to = {0};
@@ -74,8 +75,8 @@ static json_t *expand_argv(const json_t *argv, const char *line)
     return NULL;
 }
 
-/* What this line makes of the spec: a shell whose whole text is the place has the line as
- * it is. NULL: as expand(). */
+/* Returns the members that this line changes in the spec. If a shell text is only {}, the
+ * line is not quoted. NULL: as expand(). */
 static json_t *entry_of(const json_t *spec, const char *line)
 {
     static const char *const texts[] = {"shell", "name", "key"};
@@ -96,10 +97,10 @@ static json_t *entry_of(const json_t *spec, const char *line)
     return NULL;
 }
 
-/* What is read, and what it becomes. */
+/* The input and the specs made of it. */
 struct reading {
     const json_t *spec;
-    bool null; /* entries end with a NUL byte, and not with the line */
+    bool null; /* entries end with a NUL byte, not a newline */
     struct wire_buf specs;
     struct volt_error *err;
 };
@@ -111,7 +112,8 @@ static int complain(const struct reading *r, unsigned number, const char *what)
     return -EINVAL;
 }
 
-/* The line alone is the program, and looks like a command with its arguments. */
+/* Returns whether the line alone would be the program, but looks like a command with
+ * arguments. */
 static bool is_command_line(const json_t *spec, const char *line)
 {
     const json_t *argv = json_object_get(spec, "argv");
@@ -120,13 +122,13 @@ static bool is_command_line(const json_t *spec, const char *line)
            strpbrk(line, " \t;|&<>$`") && access(line, F_OK) < 0;
 }
 
-/* One line of NDJSON; an empty one stays empty. */
+/* Appends a line of NDJSON; an empty line stays empty. */
 static int put_line(struct reading *in, char *line, size_t len, unsigned number)
 {
     if (len > 0 && line[len - 1] == (in->null ? '\0' : '\n'))
         line[--len] = '\0';
     if (number == 1 && !in->null && strncmp(line, "\xef\xbb\xbf", 3) == 0) {
-        line += 3; /* the mark of byte order: some editors write it */
+        line += 3; /* byte order mark, which some editors write */
         len -= 3;
     }
     if (memchr(line, '\0', len))
@@ -166,8 +168,8 @@ static int put_lines(struct reading *to, FILE *in)
     return r;
 }
 
-/* Whether a place of the line stands within quotes of the shell text, or behind a
- * backslash, where the line, which comes with quotes of its own, would be code. */
+/* Returns whether a {} is inside quotes of the shell text or after a backslash: the line
+ * has quotes of its own, so it would become code. */
 static bool is_quoted(const char *text)
 {
     char open = '\0';

@@ -1,4 +1,4 @@
-/* Elements of arrays; see elements.h. */
+/* See elements.h. */
 #include "client/elements.h"
 #include "client/job_view.h"
 
@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Ids in one call: far below what a message may hold (20,000 tokens, 256 KiB). */
+/* Ids in a call: far below the limits of a message (20,000 tokens, 256 KiB). */
 #define PORTION 5000
 #define PAGE    1000 /* of an answer */
 
@@ -47,7 +47,7 @@ void elements_next(struct elements_place *p, const json_t *array)
         enter(p, json_array_get(json_object_get(array, "ranges"), ++p->number));
 }
 
-/* The ids of the next portion. NULL: no memory. */
+/* Returns the ids of the next portion. NULL: no memory. */
 static json_t *next_ids(const struct elements *e, struct elements_place *p)
 {
     json_t *ids = json_array();
@@ -63,7 +63,7 @@ static json_t *next_ids(const struct elements *e, struct elements_place *p)
     return ids;
 }
 
-/* One call. *cursor is replaced by that of the answer, NULL behind the last. */
+/* Makes one call. Replaces *cursor by that of the answer; NULL: the last page. */
 static int page(struct client *c, const struct elements *e, json_t *filter,
                 json_t **cursor, uint64_t most, struct client_reply *ret)
 {
@@ -81,7 +81,7 @@ static int page(struct client *c, const struct elements *e, json_t *filter,
     return 0;
 }
 
-/* Those of one portion; *left counts down what may yet be told. */
+/* Walks a portion; *left counts down how many elements may still be passed. */
 static int walk_portion(struct client *c, const struct elements *e, json_t *filter,
                         uint64_t *left, int (*fn)(void *arg, json_t *job), void *arg,
                         struct client_reply *error)

@@ -1,4 +1,4 @@
-/* How jobs ended; see ends.h. */
+/* See ends.h. */
 #include "client/ends.h"
 #include "client/job_view.h"
 

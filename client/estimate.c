@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Cut to its first number: it is not known better. */
+/* Writes a time, rounded to its first number, as it is not known better. */
 static const char *about(const json_t *e, const char *field, char *buf, size_t size)
 {
     static const uint64_t units[] = {86400000000, 3600000000, 60000000, 1000000, 1000};

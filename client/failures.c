@@ -1,4 +1,4 @@
-/* Failures; see failures.h. */
+/* See failures.h. */
 #include "client/failures.h"
 #include "client/elements.h"
 #include "client/id_range.h"
@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TAIL       2048 /* bytes at the end of an output that may hold its last line */
+#define TAIL       2048 /* bytes at the end of an output searched for its last line */
 #define LINE_SHOWN 160
 
-/* The last line of text that is not empty; text is changed. */
+/* Returns the last line of text that is not empty; changes text. */
 static const char *last_line(char *text)
 {
     size_t len = strlen(text);
@@ -24,7 +24,7 @@ static const char *last_line(char *text)
     return nl ? nl + 1 : text;
 }
 
-/* The last line of an output; "": it has none that is kept. */
+/* Reads the last line of an output; "": none, or the output is not available. */
 static void get_last_line(struct client *c, const char *id, const char *stream, char *buf,
                           size_t size)
 {
@@ -58,7 +58,7 @@ static void say_failure(struct failures *f, struct client *c, const json_t *job)
     say("job %s: %s%s%s", id, outcome, *shown ? ": " : "", shown);
 }
 
-/* One that could not be started: its spec says what was not there. */
+/* Reports a job that could not be started; its spec tells which file was missing. */
 static void say_failed_start(struct failures *f, struct client *c, const json_t *job)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -92,7 +92,7 @@ static int tell(void *arg, json_t *job)
     return 0;
 }
 
-/* What is a failure here; new reference. */
+/* Returns the results that count as failures; new reference. */
 static json_t *results(const struct failures *f)
 {
     json_t *list = elements_failed_results();
@@ -123,7 +123,7 @@ static void say_array(struct failures *f, struct client *c, const char *id)
     json_decref(list);
 }
 
-/* One that has ended, if it is a failure or an array that may have some. */
+/* Reports an ended job if it is a failure, or an array with failed elements. */
 static void say_ended(struct failures *f, struct client *c, json_t *job)
 {
     struct telling t = {f, c};

@@ -1,4 +1,4 @@
-/* Output of a job; see follow.h. */
+/* See follow.h. */
 #include "wire/base64.h"
 #include "client/follow.h"
 #include "client/inside.h"
@@ -21,9 +21,9 @@
 
 #define CHUNK ((size_t)256 << 10)
 
-/* To close an inotify instance takes 10 to 20 ms: the kernel waits until no CPU can see
- * its watches. So a file is watched once its job has lived for WATCH_AFTER_USEC; until
- * then it is looked at every LOOK_MSEC. */
+/* Closing an inotify instance takes 10 to 20 ms, as the kernel waits until no CPU can see
+ * its watches. So a file is watched only when its job has lived for WATCH_AFTER_USEC.
+ * Before that it is checked every LOOK_MSEC. */
 #define WATCH_AFTER_USEC 100000
 #define LOOK_MSEC        5
 
@@ -39,7 +39,7 @@ bool follow_is_cut(int fd, const char *id, off_t *offset)
     return true;
 }
 
-/* Copies what is there from *offset on. */
+/* Prints the file from *offset to its present end. */
 static int drain(const struct follow_request *rq, int fd, off_t *offset, char *buf)
 {
     for (;;) {
@@ -71,8 +71,8 @@ static int watch_file(int fd)
 
 enum { REFUSED = 2 };
 
-/* Not where the job follows its own output, which waits for nothing: it may do so in the
- * background, and would be refused. */
+/* Adds inside_job unless the job follows its own output. It may do that in the background
+ * without waiting, and would be refused. */
 static void add_inside(json_t *params, const struct client *c,
                        const struct follow_request *rq)
 {
@@ -80,15 +80,15 @@ static void add_inside(json_t *params, const struct client *c,
         inside_add(params, c);
 }
 
-/* All replies that are there: poll() knows nothing of those that came in one read with
- * another. REFUSED with *error. */
+/* Takes all replies that have come in, as poll() does not report replies that were read
+ * together with another one. Returns REFUSED with *error. */
 static int take_news(struct client *c, bool *ended, struct client_reply *error)
 {
     int got = 1;
     while (got > 0 && !*ended) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
         got = client_receive(c, 0, &reply);
-        /* A job that is forgotten meanwhile has ended. */
+        /* A job that was purged since has ended. */
         if (got > 0 && reply.error && !client_error_is(&reply, "NoSuchJob")) {
             *error = reply;
             return REFUSED;
@@ -99,7 +99,7 @@ static int take_news(struct client *c, bool *ended, struct client_reply *error)
     return got < 0 ? got : 0;
 }
 
-/* Sleeps until there may be news of the job or of its file. in < 0: that is not watched
+/* Sleeps until the job or its file may have changed. in < 0: the file is not watched
  * yet. */
 static int await_news(struct client *c, const struct follow_request *rq, int in)
 {
@@ -117,13 +117,13 @@ static int await_news(struct client *c, const struct follow_request *rq, int in)
         (void)!read(in, events, sizeof(events));
     if (p[2].revents & POLLERR) {
         rq->printer->failed = true;
-        return -EPIPE; /* nobody reads any more */
+        return -EPIPE; /* no reader is left */
     }
     return 0;
 }
 
-/* Copies growth until the daemon says that the job has ended (the Wait call on c). 1: it
- * has not, and the file cannot be watched; REFUSED with *error. */
+/* Prints growth until the daemon reports the job's end (Wait on c). Returns 0; 1: the
+ * file cannot be watched, and the job goes on; REFUSED with *error. */
 static int follow_file(struct client *c, const struct follow_request *rq, int fd,
                        off_t *offset, char *buf, struct client_reply *error)
 {
@@ -149,7 +149,7 @@ static int follow_file(struct client *c, const struct follow_request *rq, int fd
     return r;
 }
 
-/* Not followed: to the end that the file has now. As follow_file(). */
+/* Prints the file: to its present end, or following. Returns as follow_file(). */
 static int print_file(struct client *c, const struct follow_request *rq, int fd,
                       bool follow, off_t *offset, struct client_reply *error)
 {
@@ -162,7 +162,8 @@ static int print_file(struct client *c, const struct follow_request *rq, int fd,
     return r;
 }
 
-/* The bytes of one Read reply, in *ret, which is for free(). How many, or negative. */
+/* Decodes the bytes of a reply of Read into *ret, to be freed with free(). Returns their
+ * number, or negative. */
 static ssize_t reply_bytes(const struct client_reply *reply, unsigned char **ret)
 {
     const json_t *data = json_object_get(reply->parameters, "data");
@@ -190,7 +191,7 @@ static int print_reply(const struct follow_request *rq, const struct client_repl
     return r;
 }
 
-/* Without a descriptor: by Read. */
+/* Prints the output by Read, without a descriptor. */
 static int print_by_read(struct client *c, const struct follow_request *rq, off_t *offset,
                          struct client_reply *error)
 {
@@ -231,7 +232,7 @@ static bool is_early(const json_t *job)
     return strcmp(state, "queued") == 0 || strcmp(state, "starting") == 0;
 }
 
-/* Of jobs, or of events. */
+/* Returns whether a job or an event in the list has started. */
 static bool any_started(const json_t *list)
 {
     size_t i;
@@ -244,7 +245,8 @@ static bool any_started(const json_t *list)
     return false;
 }
 
-/* On another connection: this one has a stream. */
+/* Prints what the job waits for, asked on another connection, as this one has a
+ * stream. */
 static void say_waits(const struct follow_request *rq)
 {
     struct client_tried tried;
@@ -259,7 +261,7 @@ static void say_waits(const struct follow_request *rq)
     client_free(c);
 }
 
-/* The next reply; until it comes a person is told what the job waits for. */
+/* Receives the next reply; meanwhile prints on a terminal what the job waits for. */
 static int receive_patiently(struct client *c, const struct follow_request *rq,
                              struct patience *patience, struct client_reply *ret)
 {
@@ -279,9 +281,11 @@ static bool prints_to_file(const struct follow_request *rq, const json_t *job)
     return json_object_get(json_object_get(job, "spec"), field);
 }
 
-/* Waits until a queued job has started. 1: it has, or has ended; 0: there is nothing to
- * wait for, as of an array, which has no output, or of a job whose output is not to be
- * had; REFUSED with *error; negative as client_receive(). */
+/* Waits until a queued job has started. Returns:
+ *   1        it has started or ended
+ *   0        nothing to wait for: an array, or no output that can be read
+ *   REFUSED  with *error
+ *   negative as client_receive() */
 static int await_start(struct client *c, const struct follow_request *rq,
                        struct client_reply *error)
 {
@@ -296,7 +300,7 @@ static int await_start(struct client *c, const struct follow_request *rq,
     client_reply_fini(&reply);
     if (r < 0 || !any)
         return r;
-    if (!early) /* since we asked for its output, perhaps */
+    if (!early) /* perhaps since its output was asked for */
         return 1;
     json_t *params = json_pack("{s:{s:[s]}}", "filter", "ids", rq->id);
     add_inside(params, c, rq);
@@ -326,7 +330,7 @@ static int open_output(struct client *c, const struct follow_request *rq,
     return client_call(c, "org.voltd.logs.Open", params, reply);
 }
 
-/* What voltd does not keep, from *offset on. */
+/* Opens a file of the user, from *offset on. */
 static int open_file(struct client *c, const struct follow_request *rq, off_t *offset,
                      struct client_reply *reply)
 {
@@ -337,7 +341,7 @@ static int open_file(struct client *c, const struct follow_request *rq, off_t *o
     return r < 0 ? r : 0;
 }
 
-/* A new connection in place of one that a stream occupies. */
+/* Replaces a connection that a stream occupies. */
 static int reopen(struct client **c, const struct follow_request *rq)
 {
     struct client_tried tried;
@@ -355,7 +359,7 @@ struct by_read {
     const struct follow_request *rq;
 };
 
-/* A tail_read(). */
+/* Reads as a tail_read(), by Read. */
 static ssize_t read_by_read(void *source, char *buf, size_t n, off_t at)
 {
     const struct by_read *b = source;
@@ -366,7 +370,7 @@ static ssize_t read_by_read(void *source, char *buf, size_t n, off_t at)
                                         b->rq->stream, "offset", (json_int_t)at,
                                         "max_bytes", (json_int_t)n),
                               &reply);
-    if (got == 0 && !reply.error) /* an error comes again when it is printed */
+    if (got == 0 && !reply.error) /* the error comes again when printing */
         got = reply_bytes(&reply, &bytes);
     if (got > (ssize_t)n)
         got = -EPROTO;
@@ -377,8 +381,7 @@ static ssize_t read_by_read(void *source, char *buf, size_t n, off_t at)
     return got;
 }
 
-/* Finds where to begin. When the limit of bytes leaves out a part of the lines, a line
- * says so. */
+/* Finds where to begin. Prints a notice if the limit of bytes cuts lines off. */
 static int begin(struct client *c, const struct follow_request *rq,
                  const struct client_reply *reply, off_t *offset)
 {
@@ -400,8 +403,9 @@ static int begin(struct client *c, const struct follow_request *rq,
     return printer_put(rq->printer, text, (size_t)n, false);
 }
 
-/* What Open has answered, from *offset on; < 0: not begun. Growth is watched here; where
- * that cannot be (a user has so many inotify instances), the daemon watches and sends. */
+/* Prints the output that Open has answered, from *offset on; < 0: from the tail. If
+ * growth cannot be watched here (the user's inotify instances are used up), the daemon
+ * watches and sends. */
 static int print_opened(struct client **c, const struct follow_request *rq,
                         const struct client_reply *reply, off_t *offset,
                         struct client_reply *error)
@@ -419,7 +423,7 @@ static int print_opened(struct client **c, const struct follow_request *rq,
     return r < 0 ? r : print_by_read(*c, rq, offset, error);
 }
 
-/* On one connection, from *offset on. */
+/* Prints the output on one connection, from *offset on. */
 static int print_output(struct client **c, const struct follow_request *rq, off_t *offset,
                         struct client_reply *error)
 {

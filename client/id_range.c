@@ -1,4 +1,4 @@
-/* Ranges of ids; see id_range.h. */
+/* See id_range.h. */
 #include "client/id_range.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 
 #define PORTION_BYTES 200000
 
-/* A whole number as the protocol writes it, up to max: without sign, space or leading
- * zeros. The end of it, or NULL. */
+/* Parses a whole number up to max in the protocol's form: no sign, space or leading
+ * zeros. Returns its end, or NULL. */
 static const char *number(const char *s, uint64_t max, uint64_t *ret)
 {
     size_t len = strspn(s, "0123456789");
@@ -52,13 +52,13 @@ void id_range_text(const struct id_range *range, uint64_t n, char *buf, size_t s
         (void)snprintf(buf, size, "%" PRIu64, range->first + n);
 }
 
-/* Whether b is the id behind last. */
+/* Returns whether b is the id after last. */
 static int follows(const struct id_range *a, uint64_t last, const struct id_range *b)
 {
     return a->with_array == b->with_array && a->array == b->array && b->first == last + 1;
 }
 
-/* Writes "17-20"; the number of bytes it takes. */
+/* Writes "17-20". Returns the number of bytes. */
 static size_t put(const struct id_range *a, uint64_t last, char *buf, size_t size)
 {
     char first[48];

@@ -28,7 +28,8 @@ struct import {
     bool failed;
 };
 
-/* Calls fn for each line that a command of ours prints. 0; -1, and said. */
+/* Calls fn for each line that a command prints. Returns 0, or -1 after an error
+ * message. */
 static int each_line(const char *command, void (*fn)(struct import *, char *),
                      struct import *to)
 {
@@ -47,7 +48,7 @@ static int each_line(const char *command, void (*fn)(struct import *, char *),
     return whole && status == 0 ? 0 : -1;
 }
 
-/* What a command of ours prints, all of it. 0; -1. */
+/* Reads all that a command prints. Returns 0 or -1. */
 static int read_all(const char *command, struct wire_buf *to)
 {
     char buf[4096];
@@ -80,7 +81,7 @@ static void print_spec(struct import *to, json_t *spec, const char *label,
 
 /* --- crontab ------------------------------------------------------------------------ */
 
-/* "NAME = value", with or without quotes, as crontab(5) has it. */
+/* Takes a line "NAME = value", with or without quotes, as in crontab(5). */
 static bool take_assignment(struct import *to, const char *line)
 {
     size_t len = strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -107,8 +108,8 @@ static bool take_assignment(struct import *to, const char *line)
     return true;
 }
 
-/* The command ends at the first % that no backslash precedes; what follows is its
- * standard input, with a line end for each other %. 0; -ENOMEM. */
+/* Ends the command at the first % without a backslash. The rest is its standard input,
+ * with a newline for each other %. Returns 0 or -ENOMEM. */
 static int split_percent(char *command, struct wire_buf *input, bool *ret_has_input)
 {
     char *out = command;
@@ -148,8 +149,8 @@ static json_t *base64_of(const struct wire_buf *bytes)
     return string;
 }
 
-/* As cron runs it: with the shell of the crontab, in the home directory, with what the
- * crontab sets beside the variables of the account. NULL: it is not UTF-8. */
+/* Returns a spec that runs the command as cron does: with the crontab's shell, in the
+ * home directory, with the crontab's variables and the account's. NULL: not UTF-8. */
 static json_t *cron_spec(const struct import *to, const char *command)
 {
     const char *shell = json_string_value(json_object_get(to->env, "SHELL"));
@@ -173,7 +174,7 @@ static void take_cron_line(struct import *to, char *line)
     for (int fields = *at == '@' ? 1 : 5; fields > 0; fields--) {
         command += strcspn(command, " \t");
         if (*command && fields == 1)
-            *command++ = '\0'; /* behind the time */
+            *command++ = '\0'; /* after the time */
         command += strspn(command, " \t");
     }
     if (!*command) {
@@ -199,7 +200,7 @@ static void take_cron_line(struct import *to, char *line)
 
 /* --- at ----------------------------------------------------------------------------- */
 
-/* "12\tMon Nov 23 10:00:00 2026 a user"; the queue of those that run is "=". */
+/* Takes a line "12\tMon Nov 23 10:00:00 2026 a user"; queue "=" has running jobs. */
 static void take_atq_line(struct import *to, char *line)
 {
     char command[64], when[64] = "";
@@ -225,8 +226,8 @@ static void take_atq_line(struct import *to, char *line)
 
 /* --- task-spooler ------------------------------------------------------------------- */
 
-/* "Command: COMMAND", which may have several lines, then "Slots required: 1" and others.
- * NULL: it has another form. */
+/* Returns COMMAND of "Command: COMMAND", of one or several lines, before "Slots required:
+ * 1". NULL: another form. */
 static char *find_tsp_command(char *info)
 {
     static const char head[] = "Command: ", next[] = "\nSlots required: ";
@@ -239,15 +240,15 @@ static char *find_tsp_command(char *info)
     return info + strlen(head);
 }
 
-/* "[ID]&& COMMAND" waits for that job. */
+/* Returns whether the command is "[ID]&& COMMAND", which waits for that job. */
 static bool has_dependency(const char *command)
 {
     size_t digits = *command == '[' ? strspn(command + 1, "-0123456789") : 0;
     return digits > 0 && strncmp(command + 1 + digits, "]&& ", 4) == 0;
 }
 
-/* "ID   State      Output               E-Level  Times(r/u/s)   Command [run=0/1]": the
- * command may stand behind a label, and is asked for without it. */
+/* Takes a line "ID State Output E-Level Times(r/u/s) Command [run=0/1]". The command
+ * there may have a label before it, so it is asked for without it. */
 static void take_tsp_line(struct import *to, char *line)
 {
     char state[16], command[64];
@@ -274,7 +275,7 @@ static void take_tsp_line(struct import *to, char *line)
     wire_buf_fini(&info);
 }
 
-/* The server of tsp, which the command would start where there is none. */
+/* Returns whether the server of tsp runs, which the command would start otherwise. */
 static bool tsp_runs(char *path, size_t size)
 {
     const char *socket = getenv("TS_SOCKET"), *dir = getenv("TMPDIR");
@@ -286,7 +287,7 @@ static bool tsp_runs(char *path, size_t size)
     return access(path, F_OK) == 0;
 }
 
-/* In PATH, for sh says it in words of its own. */
+/* Returns whether the program is in PATH, so that sh prints no error of its own. */
 static bool is_installed(const char *program)
 {
     struct command_advice advice;

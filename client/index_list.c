@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Indexes travel as JSON integers. */
+/* Indexes are JSON integers in the protocol. */
 #define INDEX_MAX ((uint64_t)INT64_MAX)
 
 static const char *number(const char *s, uint64_t *ret)
@@ -22,7 +22,7 @@ static const char *number(const char *s, uint64_t *ret)
     return s == start ? NULL : s;
 }
 
-/* An index, and how wide it is where its first digit is a zero: 007 has 3. */
+/* Parses an index, and notes its width if it has a leading zero: 007 has 3. */
 static const char *wide_number(const char *s, uint64_t *ret, uint64_t *width)
 {
     const char *end = number(s, ret);
@@ -32,7 +32,7 @@ static const char *wide_number(const char *s, uint64_t *ret, uint64_t *width)
     return end;
 }
 
-/* "A", "A-B" or "A-B:STEP"; what follows it, or NULL. */
+/* Parses "A", "A-B" or "A-B:STEP". Returns the text after it, or NULL. */
 static const char *part(const char *s, struct index_range *ret, uint64_t *width)
 {
     *ret = (struct index_range){.step = 1};
@@ -88,8 +88,8 @@ static void sort(struct numbers *l)
     l->n = kept;
 }
 
-/* The range that begins at number i. Two numbers with a gap are two ranges: the second
- * may begin a longer one. */
+/* Returns the range that begins at number i. Two numbers with a gap are two ranges, as
+ * the second may begin a longer one. */
 static struct index_range range_at(const struct numbers *l, size_t i)
 {
     struct index_range r = {.first = l->at[i], .last = l->at[i], .step = 1};
@@ -120,7 +120,7 @@ static int join(const struct numbers *l, struct index_list *ret)
     return 0;
 }
 
-/* One range that has all of its indexes, however many. */
+/* Takes a single range with all of its indexes, of any number. */
 static int take_whole(const struct index_range *r, struct index_list *ret)
 {
     ret->ranges = malloc(sizeof(*r));
@@ -132,7 +132,7 @@ static int take_whole(const struct index_range *r, struct index_list *ret)
     return 0;
 }
 
-/* What is behind the indexes: "", or "%N". */
+/* Parses the text after the indexes: "", or "%N". */
 static int limit(const char *s, uint64_t *ret)
 {
     *ret = 0;
@@ -146,7 +146,7 @@ static int limit(const char *s, uint64_t *ret)
     return *ret > INDEX_LIST_MOST ? -E2BIG : 0;
 }
 
-/* Several parts, or one with a step; `s` is what follows the first one. */
+/* Takes several parts, or one with a step; s: the text after the first part. */
 static int take_parts(const char *s, struct index_range r, struct index_list *ret)
 {
     struct numbers numbers = {0};

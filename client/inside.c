@@ -4,14 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether what follows an id names the socket that c is connected to: other voltds have
- * jobs and leases of the same id. */
+/* Returns whether the text after an id names the socket of c, as other voltds have the
+ * same ids. */
 static bool is_here(const char *behind_id, const struct client *c)
 {
     return *behind_id == ' ' && strcmp(behind_id + 1, client_socket(c)) == 0;
 }
 
-/* The id of the job, in *ret. Its length; 0: this runs inside none of this voltd. */
+/* Finds the id of the job that this process runs inside of. Returns its length; 0: no job
+ * of this voltd. */
 static size_t own_job(const struct client *c, const char **ret)
 {
     const char *job = getenv("VOLT_JOB");

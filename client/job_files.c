@@ -1,4 +1,4 @@
-/* Files of the user; see job_files.h. */
+/* See job_files.h. */
 #include "client/job_files.h"
 #include "client/elements.h"
 #include "client/job_view.h"
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK_NSEC     5000000 /* between two looks */
+#define LOOK_NSEC     5000000 /* between two checks */
 #define PATIENCE_USEC UINT64_C(5000000)
 
 static const char *template_of(const json_t *spec)
@@ -22,7 +22,7 @@ static const char *template_of(const json_t *spec)
     return job_view_string(spec, "output_path");
 }
 
-/* The name that voltd gives a job. */
+/* Returns the name that voltd gives the job. */
 static const char *name_of(const json_t *spec)
 {
     const char *name = job_view_string(spec, "name");
@@ -39,7 +39,7 @@ static json_int_t changed_at(const struct stat *st)
     return (json_int_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec;
 }
 
-/* One job, or element of an array, whose id is not known yet. */
+/* Notes the file of a job or element whose id is not known yet. */
 static int note(struct job_files *f, const json_t *spec, const char *id)
 {
     struct stat st;
@@ -67,7 +67,7 @@ int job_files_note(struct job_files *f, const json_t *spec)
     if (!f->before)
         return -ENOMEM;
     f->truncates = strcmp(job_view_string(spec, "open_mode"), "truncate") == 0;
-    if (!*path || strstr(path, "{id}")) /* with its id in the name it is a new file */
+    if (!*path || strstr(path, "{id}")) /* a name with an id is a new file */
         return 0;
     if (!array)
         return note(f, spec, "0");
@@ -93,8 +93,8 @@ bool job_files_apart(const json_t *spec)
            (json_object_get(spec, "array") && strstr(path, "{i}"));
 }
 
-/* The descriptor; -EAGAIN: the job has not opened it yet; otherwise it is none that could
- * be followed to an end, or not to be read. */
+/* Opens the file. Returns the descriptor; -EAGAIN: the job has not opened it yet; another
+ * -errno: it is no regular file, or cannot be read. */
 static int open_regular(const struct job_files *f, const char *path, bool begun)
 {
     const json_t *before = json_object_get(f->before, path);
@@ -112,7 +112,7 @@ static int open_regular(const struct job_files *f, const char *path, bool begun)
     return r;
 }
 
-/* One look. 1; 0: none that can be read; -EAGAIN: not yet; as client_call(). */
+/* Checks once. Returns 1; 0: no readable file; -EAGAIN: not yet; or as client_call(). */
 static int look(const struct job_files *f, struct client *c, const char *id,
                 const char *field, struct client_reply *ret, off_t *ret_from)
 {

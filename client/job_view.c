@@ -1,4 +1,4 @@
-/* Jobs for people; see job_view.h. */
+/* See job_view.h. */
 #include "client/job_view.h"
 #include "wire/buffer.h"
 #include "wire/duration.h"
@@ -31,7 +31,8 @@ bool job_view_bool(const json_t *job, const char *name)
     return json_is_true(json_object_get(job, name));
 }
 
-/* A voltd of the release before says code instead of exit_status, signal and error. */
+/* Returns the exit status. A voltd of the previous release has `code` instead of
+ * exit_status, signal and error. */
 static int exit_status_of(const json_t *job)
 {
     bool there = json_object_get(job, "exit_status") != NULL;
@@ -57,7 +58,7 @@ static void signal_word(int sig, char *buf, size_t size)
     (void)snprintf(buf, size, "%s%s", number ? "signal " : "", name);
 }
 
-/* What the first line of a script names. Returns new. */
+/* Returns the interpreter in the first line of a script, new. */
 static char *what_runs(const char *script)
 {
     script += strncmp(script, "#!", 2) == 0 ? 2 : 0;
@@ -65,7 +66,7 @@ static char *what_runs(const char *script)
     return strndup(script, strcspn(script, " \t\n"));
 }
 
-/* The path or program of the step that failed, as the job had it. Returns new; NULL: the
+/* Returns the path or program of the step that failed, as the job had it, new. NULL: the
  * spec does not tell, or no memory. */
 static char *object_of_step(const json_t *job, const char *step)
 {
@@ -92,14 +93,14 @@ static void failed_start(const json_t *job, char *buf, size_t size)
     term_clean(name ? name : "", object, sizeof(object));
     free(name);
     int error = error_of(job);
-    bool file = strncmp(step, "std", 3) == 0; /* of another kind: EINVAL */
+    bool file = strncmp(step, "std", 3) == 0; /* EINVAL: a file of another kind */
     (void)snprintf(buf, size, "could not be started: %s%s%s%s%s", step, *step ? ": " : "",
                    object, *object ? ": " : "",
                    file && error == EINVAL ? "neither a regular file nor /dev/null"
                                            : strerror(error));
 }
 
-/* What a job did by which another one can start no more. */
+/* Returns what a job did that makes its dependents impossible. */
 static const char *cause_text(const json_t *cause)
 {
     static const struct {
@@ -197,7 +198,7 @@ int64_t job_view_attempts(const json_t *job)
                  : 0;
 }
 
-/* Which attempt is next, of how many, and when. */
+/* Writes which attempt is next, of how many, and when. */
 static void outcome_backoff(const json_t *job, char *buf, size_t size)
 {
     const int64_t most = job_view_attempts(job), now = (int64_t)job_view_now();
@@ -363,7 +364,8 @@ static void put_text(struct wire_buf *to, const char *text, size_t len)
     (void)wire_buf_append(to, text, len);
 }
 
-/* The index of an element as its texts have it. False: it is none. */
+/* Writes the index of an element as in its texts. Returns false if the job is no
+ * element. */
 static bool index_text(const json_t *job, char buf[24])
 {
     const char *index = strchr(job_view_string(job, "id"), '_');
@@ -374,9 +376,9 @@ static bool index_text(const json_t *job, char buf[24])
     return index;
 }
 
-/* What becomes of {id}, {i} and {name} in a path, as voltd fills them in when the job
- * starts. NULL: text begins with none of them; of an array, which has no file of its own,
- * they stay. */
+/* Replaces {id}, {i} or {name} at the beginning of text, as voltd does at the job's
+ * start. Returns the text after it; NULL: none of them. For an array, which has no file
+ * of its own, {i} stays. */
 static const char *fill_in(struct wire_buf *to, const char *text, const json_t *job)
 {
     const char *id = job_view_string(job, "id"), *name = job_view_string(job, "name");

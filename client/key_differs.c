@@ -36,7 +36,7 @@ static void put_value(char buf[VALUE_MOST], const json_t *value)
     free(text);
 }
 
-/* The lines from the first one that differs: what is in front of them is the same. */
+/* Reduces two scripts to their first line that differs. */
 static void skip_same_lines(const json_t **ours, const json_t **theirs, char *path,
                             size_t size, json_t *held[2])
 {
@@ -73,7 +73,8 @@ static void compare(struct differing *d, const char *path, const json_t *ours,
     json_decref(held[1]);
 }
 
-/* What is of the submission, or of its place. */
+/* Returns whether the member is compared: not if it belongs to the submission or its
+ * place. */
 static bool is_compared(const char *name)
 {
     static const char *const others[] = {"key",   "on_exists", "local", "env",
@@ -96,7 +97,7 @@ static bool has(const json_t *names, const json_t *name)
     return false;
 }
 
-/* Of these names, but for those among the others. */
+/* Compares the variables of these names that are not in `but`. */
 static void compare_variables(struct differing *d, const json_t *names, const json_t *but,
                               const json_t *ours, const json_t *theirs)
 {
@@ -113,7 +114,7 @@ static void compare_variables(struct differing *d, const json_t *names, const js
     }
 }
 
-/* Members of ours, or those of theirs alone. */
+/* Compares members of our spec, or members only in the other one. */
 static void compare_members(struct differing *d, const json_t *of, const json_t *ours,
                             const json_t *theirs)
 {

@@ -18,7 +18,7 @@ static bool has(const json_t *list, const json_t *wanted)
     return false;
 }
 
-/* Whether it may have another one after such a result. */
+/* Returns whether the job's retry options want another attempt after its result. */
 static bool is_wanted(const json_t *retry, const json_t *job)
 {
     const json_t *on = json_object_get(retry, "on");
@@ -38,8 +38,8 @@ static bool is_one_of(const char *text, const char *const *words)
     return *words;
 }
 
-/* Of other results than these voltd has had another reason, or it is not known: a job
- * that was cancelled after its time was over ends as timeout. */
+/* Returns why no attempt follows. NULL: unknown, as for other results: a job cancelled
+ * after its timeout ends as timeout. */
 static const char *why(const json_t *job, const json_t *retry)
 {
     static const char *const failures[] = {"exit", "signal", "timeout", "exec_failed",

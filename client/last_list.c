@@ -15,11 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* "17-20" of two numbers of 20 digits, and the end of the line. */
+/* "17-20" with two numbers of 20 digits, and the newline. */
 #define LINE_MAX_BYTES 64
 
-/* 0: the directory is there and this user's, or was made in one that is, with at most so
- * many above it; -1. A root whose HOME is another user's leaves nothing there. */
+/* Makes a directory, and at most `above` parents. Returns 0 if it is this user's; -1. So
+ * root with another user's HOME leaves no files there. */
 static int make_dir(char *dir, int above)
 {
     struct stat st;
@@ -34,8 +34,7 @@ static int make_dir(char *dir, int above)
     return r < 0 || (mkdir(dir, 0700) < 0 && errno != EEXIST) ? -1 : 0;
 }
 
-/* The path of the file, whose directories are made where that is asked for. 0; negative.
- */
+/* Writes the path of the file; make: makes its directories. Returns 0 or negative. */
 static int file_path(bool make, char path[PATH_MAX])
 {
     char dir[PATH_MAX - 8];
@@ -54,7 +53,8 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sorted: a key may have made two entries one job. */
+/* Writes the ids as ranges, sorted and without duplicates, as a key may have made two
+ * entries one job. */
 static int put_ranges(struct wire_buf *to, uint64_t *ids, size_t n)
 {
     int r = 0;
@@ -70,7 +70,7 @@ static int put_ranges(struct wire_buf *to, uint64_t *ids, size_t n)
     return r;
 }
 
-/* In the place of what was there, at once. */
+/* Replaces the file in one step. */
 static void write_file(const char *path, const struct wire_buf *text)
 {
     char fresh[PATH_MAX + 16];
@@ -93,7 +93,7 @@ void last_list_note(const struct client *c, char *const *ids, size_t n)
         numbers[i] = strtoull(ids[i], NULL, 10);
     const char *socket = client_socket(c);
     struct wire_buf text = {0};
-    mode_t mask = umask(077); /* what is made is this user's, to be used again */
+    mode_t mask = umask(077); /* new directories are this user's and writable */
     if (numbers && wire_buf_append(&text, socket, strlen(socket)) == 0 &&
         wire_buf_append(&text, "\n", 1) == 0 && put_ranges(&text, numbers, n) == 0 &&
         file_path(true, path) == 0)
@@ -103,7 +103,7 @@ void last_list_note(const struct client *c, char *const *ids, size_t n)
     free(numbers);
 }
 
-/* Opened if it is a file of this user. */
+/* Opens the file if it is this user's. */
 static FILE *open_own(const char *path)
 {
     struct stat st;
@@ -116,7 +116,7 @@ static FILE *open_own(const char *path)
     return in;
 }
 
-/* The next line, without its end; false: there is no whole one. */
+/* Reads the next line without its end. Returns false if there is no whole one. */
 static bool next_line(FILE *in, char *line, size_t size)
 {
     if (!fgets(line, (int)size, in))
@@ -127,7 +127,8 @@ static bool next_line(FILE *in, char *line, size_t size)
     return whole;
 }
 
-/* Whether the last line of the file is a range that ends with the job `newest`. */
+/* Returns whether the last line of the file is a range that ends with the job
+ * `newest`. */
 static bool ends_with(FILE *in, const char *newest)
 {
     char line[LINE_MAX_BYTES] = "";

@@ -1,4 +1,4 @@
-/* libvoltclient's public face; see volt/client.h. What it does is client.c's. */
+/* See volt/client.h: the public functions of libvoltclient, made of client.c's. */
 #include <volt/client.h>
 
 #include "client/client.h"
@@ -27,7 +27,7 @@ __attribute__((format(printf, 3, 4))) static int fail(struct volt_error *err, in
     return r;
 }
 
-/* What became of a call: its reply is finished unless this is 0. */
+/* Judges a call. Its reply is freed unless this returns 0. */
 static int judge(struct client_reply *reply, int r, struct volt_error *err)
 {
     char text[512];
@@ -45,7 +45,7 @@ static int judge(struct client_reply *reply, int r, struct volt_error *err)
     return fail(err, r, "%.250s", text);
 }
 
-/* New reference; NULL with the reason. */
+/* Parses an object; new reference. NULL: err has the reason. */
 static json_t *parse(const char *text, const char *what, struct volt_error *err)
 {
     json_error_t je;
@@ -160,7 +160,7 @@ static int tell(const json_t *list, volt_client_event_fn *fn, void *arg)
     return 0;
 }
 
-/* Events that voltd has dropped, as one of them. */
+/* Passes events that voltd has dropped to fn, as one event. */
 static int tell_gap(const json_t *answer, volt_client_event_fn *fn, void *arg)
 {
     char text[64];
@@ -205,7 +205,7 @@ static int watch(struct client *c, json_t *filter, int64_t *cursor,
     }
 }
 
-/* voltd tells of changes until the connection ends: this one ends with the watch. */
+/* Opens a connection for the watch, as voltd sends changes until the connection ends. */
 int volt_client_watch_from(struct volt_client *c, const char *filter, int64_t *cursor,
                            volt_client_event_fn *fn, void *arg, struct volt_error *err)
 {

@@ -89,7 +89,7 @@ bool list_advice_too_long(const struct submit_options *o)
     return true;
 }
 
-/* The text that a shell runs, of `sh -c TEXT`; NULL: it is no such command. */
+/* Returns TEXT of `sh -c TEXT`; NULL: not such a command. */
 static const char *text_of_shell(char *const *argv)
 {
     static const char *const shells[] = {"sh", "bash", "dash", "zsh", "ksh"};
@@ -100,8 +100,8 @@ static const char *text_of_shell(char *const *argv)
     return NULL;
 }
 
-/* A line within the text of a shell would be words of it, and commands; one that is all
- * of the text is meant to be. */
+/* Refuses {} inside a shell text, where the line would become words and commands. A text
+ * that is only {} is meant so. */
 static bool check_line_in_shell(const struct submit_options *o, char *const *argv)
 {
     const char *text = text_of_shell(argv);

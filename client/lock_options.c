@@ -1,4 +1,4 @@
-/* The command line of volt-lock; see lock.h. */
+/* See lock.h: the command line of volt-lock. */
 #include "client/lock.h"
 #include "client/options.h"
 #include "client/reconnect.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PERMITS_MAX = 1000000000 }; /* org.voltd.locks */
+enum { PERMITS_MAX = 1000000000 }; /* as in org.voltd.locks */
 
 enum {
     OPT_PERMITS = OPTION_LONG,
@@ -84,7 +84,8 @@ static void help(void)
 
 /* --- values ------------------------------------------------------------------------- */
 
-/* A whole number of 1 to PERMITS_MAX, which ends in front of `end`; 0: another text. */
+/* Parses a whole number from 1 to PERMITS_MAX that ends at `end`. Returns 0 for another
+ * text. */
 static int64_t read_permits(const char *text, char end)
 {
     const size_t len = strspn(text, "0123456789");
@@ -135,7 +136,7 @@ static bool take_timeout(struct lock_options *o, const char *text)
 
 /* --- options ------------------------------------------------------------------------ */
 
-/* False: said what is wrong. */
+/* Takes an option. Returns false after an error message. */
 static bool take(struct lock_options *o, int key, const char *arg)
 {
     switch (key) {
@@ -184,7 +185,7 @@ static int refuse(const char *text)
     return LOCK_EXIT_VOLT_FAILED;
 }
 
-/* NAME, and what is to be run. */
+/* Takes NAME and the command. */
 static int take_words(struct lock_options *o, char **words, int n)
 {
     if (n == 0)

@@ -1,8 +1,9 @@
-/* What volt-lock does; see lock.h.
+/* See lock.h: the execution of volt-lock.
  *
- * The lock is a descriptor that voltd hands over (org.voltd.locks, Acquire): its place
- * while it waits, also over a restart of voltd, and then the lock. Once it has that,
- * neither voltd nor the connection is needed any more, and the command inherits it. */
+ * The lock is a descriptor that voltd hands over (Acquire of org.voltd.locks). While
+ * volt-lock waits it stands for the place in the line, also over a restart of voltd; then
+ * it is the lock. After that neither voltd nor the connection is needed, and the command
+ * inherits the descriptor. */
 #include "client/autostart.h"
 #include "client/client.h"
 #include "client/inside.h"
@@ -22,11 +23,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { COMMAND_BYTES = 255 }; /* org.voltd.locks */
+enum { COMMAND_BYTES = 255 }; /* as in org.voltd.locks */
 
 /* --- the lock ----------------------------------------------------------------------- */
 
-/* What is told of it: as much as there is room for; what is no UTF-8 in ASCII. */
+/* Returns the text of the command for voltd, cut to its limit; in ASCII if it is not
+ * UTF-8. */
 static json_t *command_text(const struct lock_options *o)
 {
     char text[COMMAND_BYTES + 1];
@@ -45,9 +47,9 @@ static json_t *command_text(const struct lock_options *o)
     return json ? json : json_string(text);
 }
 
-/* What volt-lock has of voltd. */
+/* The place or lock that volt-lock has. */
 struct place {
-    int fd; /* -1: nothing yet */
+    int fd; /* -1: none yet */
     json_int_t lease;
 };
 
@@ -99,8 +101,8 @@ static void leave_place(struct place *at)
     at->fd = -1;
 }
 
-/* A descriptor comes with the first reply, unless voltd knows the place of the one that
- * is here. */
+/* Takes the descriptor, which comes with the first reply, unless voltd still knows the
+ * one that is here. */
 static void take_fd(struct client_reply *reply, struct place *at)
 {
     at->lease = json_integer_value(json_object_get(reply->parameters, "lease"));
@@ -113,7 +115,7 @@ static void take_fd(struct client_reply *reply, struct place *at)
 
 #define RESUME "see `voltctl queue resume default`"
 
-/* Whether the queue is paused which it waits in. */
+/* Returns whether the queue in which it waits is paused. */
 static bool is_paused(const struct client *c)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -137,7 +139,7 @@ static bool is_paused(const struct client *c)
     return paused;
 }
 
-/* It has begun to wait: a person is told where that may be for ever. */
+/* Prints that the wait begins; on a terminal also that it may never end. */
 static void say_waits(const struct lock_options *o, const struct client *c)
 {
     const bool tells = o->verbose || term_is_tty(STDERR_FILENO);
@@ -148,8 +150,8 @@ static void say_waits(const struct lock_options *o, const struct client *c)
         say("waiting for %s", o->name);
 }
 
-/* A paused queue is no matter of locks, and a command that is skipped for it is to be
- * noticed. */
+/* Prints why the lock is busy. A pause is always printed, as a command skipped for it
+ * must not go unnoticed. */
 static void say_busy(const struct lock_options *o, const struct client_reply *reply)
 {
     const char *reason =
@@ -161,7 +163,7 @@ static void say_busy(const struct lock_options *o, const struct client_reply *re
         say("%s is not free%s%s", o->name, reason ? ": " : "", reason ? reason : "");
 }
 
-/* The last reply: 0, or a code to exit with. */
+/* Judges the last reply. Returns 0, or the exit code. */
 static int understand(const struct lock_options *o, const struct client *c,
                       const struct client_reply *reply, const struct place *at)
 {
@@ -178,7 +180,8 @@ static int understand(const struct lock_options *o, const struct client *c,
     return LOCK_EXIT_VOLT_FAILED;
 }
 
-/* The replies to one call, with the last one in *ret. 1, or as client_receive(). */
+/* Receives the replies to a call, the last one in *ret. Returns 1, or as
+ * client_receive(). */
 static int hear(const struct lock_options *o, struct client *c, struct client_reply *ret,
                 struct place *at)
 {
@@ -197,7 +200,8 @@ static int hear(const struct lock_options *o, struct client *c, struct client_re
     return r;
 }
 
-/* One try. 0 and at->fd, or a code to exit with; -ECONNRESET: voltd has gone. */
+/* Asks once. Returns 0 with at->fd; the exit code; or -ECONNRESET: the connection was
+ * lost. */
 static int ask(const struct lock_options *o, struct client *c, uint64_t deadline,
                struct place *at)
 {
@@ -219,7 +223,7 @@ static int ask(const struct lock_options *o, struct client *c, uint64_t deadline
     return r;
 }
 
-/* 0 and *fd, or the code to exit with. */
+/* Gets the lock. Returns 0 with *fd, or the exit code. */
 static int get(const struct lock_options *o, int *fd)
 {
     const uint64_t begun = duration_now_usec();
@@ -258,7 +262,8 @@ static int exec_command(const struct lock_options *o)
     return error == ENOENT ? LOCK_EXIT_NOT_FOUND : LOCK_EXIT_NOT_EXECUTABLE;
 }
 
-/* What the terminal interrupts is the command's to answer to; volt-lock tells its end. */
+/* Waits for the command, whose exit code it returns. Signals of the terminal are left to
+ * the command. */
 static int await(pid_t pid)
 {
     int status;
@@ -281,7 +286,7 @@ static int run(const struct lock_options *o, int fd)
     }
     if (o->no_fork)
         return exec_command(o);
-    (void)signal(SIGCHLD, SIG_DFL); /* ignored, there would be no exit status */
+    (void)signal(SIGCHLD, SIG_DFL); /* if ignored, there would be no exit status */
     const pid_t pid = fork();
     if (pid < 0) {
         say("cannot fork: %s", strerror(errno));
@@ -297,5 +302,5 @@ int lock_run(const struct lock_options *o)
     int fd = -1;
     const int code = get(o, &fd);
 
-    return code || fd < 0 ? code : run(o, fd); /* -E may say 0 */
+    return code || fd < 0 ? code : run(o, fd); /* -E may be 0 */
 }

@@ -1,4 +1,4 @@
-/* Options; see options.h. */
+/* See options.h. */
 #include "client/options.h"
 #include "client/term.h"
 #include "client/say.h"
@@ -59,7 +59,7 @@ static const char *environment(const char *name)
 
 void options_connection_finish(struct address_choice *choice)
 {
-    /* --user or --system on the command line means that voltd. */
+    /* --user or --system overrides addresses of the environment. */
     bool told = choice->scope != ADDRESS_ANY || choice->jobs;
     if (!told)
         choice->jobs = environment("VOLT_ADDRESS");
@@ -106,7 +106,7 @@ const struct option_entry *options_find(const struct options *o, int key)
     return NULL;
 }
 
-/* The option that failed: a known one by its long name, others as they were written. */
+/* Writes the option that failed: a known one by its long name, others as written. */
 static void written(const struct options *o, char *buf, size_t size)
 {
     const struct option_entry *known = optopt ? options_find(o, optopt) : NULL;
@@ -119,14 +119,14 @@ static void written(const struct options *o, char *buf, size_t size)
         (void)snprintf(buf, size, "%.*s", (int)strcspn(word, "="), word);
 }
 
-/* Behind its "=", or the next word; NULL: there is none. */
+/* Returns the value of an unknown option: after "=", or the next word; NULL: none. */
 static const char *value_of_unknown(const struct options *o)
 {
     const char *equals = strchr(o->argv[optind > 0 ? optind - 1 : 0], '=');
     return equals ? equals + 1 : optind < o->argc ? o->argv[optind] : NULL;
 }
 
-/* What an unknown option is called here; NULL: it is not one that others have. */
+/* Returns the name here of an option of other programs; NULL: unknown. */
 static const char *called_here(const struct options *o, const char *word)
 {
     char padded[72];
@@ -137,7 +137,7 @@ static const char *called_here(const struct options *o, const char *word)
     return NULL;
 }
 
-/* What goes before it. */
+/* Returns the words before that name. */
 static const char *use_of(const char *ours)
 {
     const bool leave = strncmp(ours, OPTION_LEAVE_OUT, strlen(OPTION_LEAVE_OUT)) == 0;
@@ -167,8 +167,8 @@ static int complain(const struct options *o, const struct getopt_tables *t, int 
     return OPTION_BAD;
 }
 
-/* Whether a long option was written as the beginning of its name alone: a later one may
- * begin so too, and --time of others is minutes, and not --timeout. */
+/* Refuses an abbreviated long option: a later option may begin in the same way, and
+ * --time of other programs is minutes, not --timeout. Returns whether it did. */
 static bool is_abbreviated(const struct options *o, const char *name)
 {
     const char *word = o->argv[optind - 1];
@@ -186,7 +186,7 @@ static bool is_abbreviated(const struct options *o, const char *name)
     return true;
 }
 
-/* Whether the value is the "--" that ends the options; not that of --name=--. */
+/* Returns whether the value is the "--" that ends the options; not that of --name=--. */
 static bool is_forgotten(const struct options *o)
 {
     return strcmp(optarg, "--") == 0 && optarg == o->argv[optind - 1];
@@ -197,11 +197,11 @@ int options_next(struct options *o)
     struct getopt_tables t;
     build(o, &t);
     if (!o->started) {
-        optind = 0; /* glibc: forget everything about an earlier argv */
+        optind = 0; /* glibc: resets all state of an earlier argv */
         o->started = true;
     }
     opterr = 0;
-    int at = -1; /* of the long option, if it was one */
+    int at = -1; /* index of the long option */
     int got = getopt_long(o->argc, o->argv, t.shorts, t.longs, &at);
     o->arg = optarg;
     if (got == -1)
@@ -211,7 +211,7 @@ int options_next(struct options *o)
     if (at >= 0 && is_abbreviated(o, t.names[at]))
         return OPTION_BAD;
     if (optarg && (!*optarg || is_forgotten(o))) {
-        /* Mostly a variable of somebody's script; or a value that was forgotten. */
+        /* Mostly an empty variable of a script, or a forgotten value. */
         say("--%s: a value is needed%s%s", options_find(o, got)->name,
             *optarg ? ", and not " : "", optarg);
         return OPTION_BAD;
@@ -221,7 +221,8 @@ int options_next(struct options *o)
 
 enum { WIDTH = 79, HELP_AT = 30 };
 
-/* Prints text in lines, from column HELP_AT on; the first one begins where we are. */
+/* Prints text in lines from column HELP_AT on; the first line begins at the present
+ * column. */
 static void print_wrapped(const char *text)
 {
     const size_t room = WIDTH - HELP_AT;

@@ -1,11 +1,11 @@
-/* Output of several; see outputs.h.
+/* See outputs.h.
  *
- * Following all at once takes two connections: one watches, the other opens. The watch
- * begins first, then each job is looked at, so that no end is missed in between. A job
- * that runs is open; inotify tells of its growth, and whole lines are printed as they
- * come, so that those of two jobs never mix, but for a line longer than 256 KiB. What has
- * ended before is printed in order. Where this user's inotify instances or watches are
- * used up, what is left is followed in order. */
+ * Following all at once takes two connections: one watches, the other opens outputs. The
+ * watch begins before each job is queried, so no end is missed. The output of a running
+ * job is open, and inotify reports its growth. Whole lines are printed as they come, so
+ * lines of two jobs never mix unless longer than 256 KiB. Jobs that ended before are
+ * printed in order. If this user's inotify instances or watches are used up, the rest is
+ * followed in order. */
 #include "client/outputs.h"
 #include "client/elements.h"
 #include "client/follow.h"
@@ -75,7 +75,8 @@ static int add(void *arg, json_t *job)
     return 0;
 }
 
-/* One operand: a job, or the elements of an array. 0, 1 (an error reply), negative. */
+/* Resolves an operand: a job, or the elements of an array. Returns 0; 1: an error reply;
+ * negative. */
 static int resolve(struct outputs *o, struct client *c, const char *id,
                    struct client_reply *error)
 {
@@ -112,7 +113,7 @@ void outputs_skipped(struct outputs *o, struct client_reply *error)
     *error = CLIENT_REPLY_EMPTY;
 }
 
-/* Each of them once, in the order of the operands. */
+/* Resolves all operands, each source once, in order. */
 static int resolve_all(struct outputs *o, struct client *c)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY;
@@ -136,7 +137,8 @@ static int resolve_all(struct outputs *o, struct client *c)
 
 /* --- one after the other ------------------------------------------------------------ */
 
-/* 0; 1: an error reply, moved to *error; -EINTR and the like end the whole. */
+/* Prints or follows one source. Returns 0; 1: an error reply, moved to *error; negative:
+ * ends everything. */
 static int follow_one(struct outputs *o, const struct source *s,
                       struct client_reply *error)
 {
@@ -160,7 +162,7 @@ static int follow_one(struct outputs *o, const struct source *s,
     return r;
 }
 
-/* 0, or negative: that ends the whole. */
+/* Prints one source. Returns 0, or negative, which ends everything. */
 static int print_one(struct outputs *o, const struct source *s)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY;
@@ -184,8 +186,8 @@ static int print_in_order(struct outputs *o)
     return r;
 }
 
-/* One operand, most often a job: only when it has no output it may be an array. 1: it is
- * to be looked at; otherwise as outputs_print(). */
+/* Prints a single operand, which is mostly a job. It is checked for an array only if it
+ * has no output. Returns 1: it is an array; otherwise as outputs_print(). */
 static int print_single(struct outputs *o)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY, reply = CLIENT_REPLY_EMPTY;

@@ -1,4 +1,4 @@
-/* Following several at once; see outputs_watch.h and outputs.c. */
+/* See outputs_watch.h and outputs.c. */
 #include "client/outputs_watch.h"
 #include "client/follow.h"
 #include "client/inside.h"
@@ -20,7 +20,7 @@
 
 #define CHUNK ((size_t)256 << 10)
 
-/* One that runs, or is being printed. */
+/* An open source: running, or being printed. */
 struct opened {
     struct opened *next;
     struct source *source;
@@ -31,10 +31,10 @@ struct opened {
 
 struct watching {
     struct outputs *o;
-    struct client *calls; /* the watch has the other one */
+    struct client *calls; /* the other connection has the watch */
     struct opened *open;
     int in;         /* inotify */
-    bool unwatched; /* one of them could not be watched */
+    bool unwatched; /* a source could not be watched */
     size_t left;
     char *buf;
 };
@@ -57,8 +57,8 @@ static bool is_cut(const struct opened *p)
     return follow_is_cut(p->fd, id, &p->source->offset);
 }
 
-/* Prints what is there of it: whole lines while it runs, all of it when it has ended. Of
- * a line longer than CHUNK a piece is printed before its end. */
+/* Prints a source: whole lines while it runs, all at its end. A line longer than CHUNK is
+ * printed in pieces. */
 static int drain(struct watching *w, struct opened *p)
 {
     struct source *s = p->source;
@@ -100,7 +100,7 @@ static void close_one(struct watching *w, struct opened *p)
     free(p);
 }
 
-/* An error of reading comes again when it is printed. */
+/* Returns the offset of the last lines; 0 on error, which comes again when printing. */
 static off_t begin_of(int fd, uint64_t lines)
 {
     const struct tail tail = {lines, UINT64_MAX};
@@ -109,8 +109,8 @@ static off_t begin_of(int fd, uint64_t lines)
     return at < 0 ? 0 : at;
 }
 
-/* Takes fd. 0; -ENOMEM; why its growth cannot be watched (-ENOSPC: this user's watches
- * are used up), with nothing of it printed. */
+/* Adds an open source; takes fd. Returns 0; -ENOMEM; or why its growth cannot be watched
+ * (-ENOSPC: this user's watches are used up), before anything is printed. */
 static int opened_new(struct watching *w, struct source *s, int fd, struct opened **ret)
 {
     char id[48], path[64];
@@ -146,7 +146,7 @@ static void finish(struct watching *w, struct source *s)
     s->finished = true;
 }
 
-/* A file of the user, which voltd does not keep. */
+/* Opens a file of the user. */
 static int open_file(struct watching *w, struct source *s, const char *id,
                      struct client_reply *reply)
 {
@@ -157,7 +157,7 @@ static int open_file(struct watching *w, struct source *s, const char *id,
     return r < 0 ? r : 0;
 }
 
-/* 0 with *ret, NULL where there is no output; negative. */
+/* Opens a source. Returns 0 with *ret, NULL: no output; or negative. */
 static int open_one(struct watching *w, struct source *s, struct opened **ret)
 {
     char id[48];
@@ -200,8 +200,7 @@ static struct opened *find_open(const struct watching *w, const struct source *s
     return p;
 }
 
-/* Its state has been told: opens it, prints what is there, closes it when it
- * has ended. */
+/* Takes a reported state: opens the source, prints it, and closes it at its end. */
 static int take_state(struct watching *w, struct source *s, enum source_state state)
 {
     struct opened *p = find_open(w, s);
@@ -223,7 +222,7 @@ static int take_state(struct watching *w, struct source *s, enum source_state st
 
 /* --- all of them -------------------------------------------------------------------- */
 
-/* The state that each has now. The watch began before. */
+/* Queries the present state of each source, after the watch began. */
 static int look_at_all(struct watching *w)
 {
     int r = 0;
@@ -240,7 +239,7 @@ static int look_at_all(struct watching *w)
             if (r == 0 && !reply.error)
                 s->state =
                     (uint8_t)outputs_state(json_object_get(reply.parameters, "job"));
-            else if (r == 0) /* forgotten meanwhile */
+            else if (r == 0) /* purged since */
                 s->state = SOURCE_ENDED;
             client_reply_fini(&reply);
         }
@@ -252,7 +251,7 @@ static int look_at_all(struct watching *w)
 
 enum { REFUSED = 1 };
 
-/* One reply of the watch. REFUSED: and told. */
+/* Takes a reply of the watch. Returns REFUSED after an error message. */
 static int take_reply(struct watching *w, struct client_reply *reply)
 {
     size_t i;
@@ -307,7 +306,7 @@ static int read_growth(struct watching *w)
     return r;
 }
 
-/* A person is told what is waited for while there is nothing to print. */
+/* Prints what the sources wait for, while there is nothing to print. */
 static void say_waits(struct watching *w, struct patience *patience)
 {
     char names[512];
@@ -334,7 +333,7 @@ static int follow_on(struct watching *w)
                               {.fd = w->o->rq->out},
                               {.fd = w->o->rq->interrupt, .events = POLLIN},
                               {.fd = retry_watch_fd(retries), .events = POLLIN}};
-        r = read_watch(w); /* a reply that came with another one makes nothing readable */
+        r = read_watch(w); /* poll() does not report a reply read with another one */
         if (r != 0 || w->left == 0)
             break;
         if (poll(p, 5, person && !w->open ? patience_left_ms(&patience) : -1) < 0 &&
@@ -348,14 +347,14 @@ static int follow_on(struct watching *w)
             say_waits(w, &patience);
         if (p[2].revents & POLLERR) {
             w->o->writing = true;
-            return -EPIPE; /* nobody reads any more */
+            return -EPIPE; /* no reader is left */
         }
         r = read_growth(w);
     }
     return r;
 }
 
-/* On one pair of connections, of which the one that is free stays. */
+/* Follows on a pair of connections; keeps the free one. */
 static int follow_once(struct watching *w)
 {
     const struct outputs_request *rq = w->o->rq;
@@ -367,7 +366,7 @@ static int follow_once(struct watching *w)
     inside_add(params, *w->o->c);
     int r = client_send(*w->o->c, "org.voltd.jobs.Watch", params, CLIENT_MORE);
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    if (r == 0) /* from its snapshot on events are told */
+    if (r == 0) /* events follow the snapshot */
         r = client_receive(*w->o->c, CLIENT_FOREVER, &reply);
     r = r == 1 ? take_reply(w, &reply) : r;
     client_reply_fini(&reply);
@@ -381,7 +380,7 @@ static int follow_once(struct watching *w)
         r = follow_on(w);
     while (w->open)
         close_one(w, w->open);
-    if (w->calls) { /* the other one is taken by its stream for good */
+    if (w->calls) { /* the stream occupies the other one for good */
         client_free(*w->o->c);
         *w->o->c = w->calls;
         w->calls = NULL;

@@ -9,7 +9,7 @@
 #define FIRST_USEC   UINT64_C(5000000)
 #define LONGEST_USEC UINT64_C(300000000)
 #define NAMED        5   /* jobs */
-#define LOOKED_AT    100 /* for those that are stuck */
+#define LOOKED_AT    100 /* jobs searched for those that cannot go on */
 
 void patience_init(struct patience *p)
 {
@@ -49,7 +49,7 @@ static bool is_named(const json_t *job, enum patience_which which)
            strcmp(wait, "survivors") == 0;
 }
 
-/* Of one page of jobs. */
+/* Writes some jobs of a page. Returns whether it found any. */
 static bool name_some(const json_t *jobs, enum patience_which which, bool more, char *buf,
                       size_t size)
 {

@@ -1,4 +1,4 @@
-/* Printing; see printer.h. */
+/* See printer.h. */
 #include "client/printer.h"
 #include "client/streams.h"
 
@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PIECE ((size_t)4 << 10)  /* of what is filtered */
-#define ROOM  ((size_t)64 << 10) /* of what is written at once */
+#define PIECE ((size_t)4 << 10)  /* bytes filtered at once */
+#define ROOM  ((size_t)64 << 10) /* bytes written at once */
 
-/* Lines with their prefixes, until there are enough of them for one write(2). */
+/* Collects lines with prefixes for one write(2). */
 struct lines {
     struct printer *p;
     size_t len;

@@ -1,4 +1,4 @@
-/* The progress line; see progress.h. */
+/* See progress.h. */
 #include "client/progress.h"
 #include "wire/duration.h"
 #include "client/term.h"
@@ -13,7 +13,7 @@
 #define BAR_LONGEST  30
 #define BAR_SHORTEST 8
 
-/* " 612/1000  3 failed  41.2 job/s  eta 00:09" */
+/* Writes " 612/1000 3 failed 41.2 job/s eta 00:09". */
 static void format_figures(const struct progress *p, char *buf, size_t size)
 {
     int n = snprintf(buf, size, "%" PRIu64 "/%" PRIu64, p->done, p->total);

@@ -1,4 +1,4 @@
-/* Trying again; see reconnect.h. */
+/* See reconnect.h. */
 #include "client/reconnect.h"
 #include "wire/duration.h"
 #include "client/say.h"

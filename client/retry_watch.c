@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LAST_USEC UINT64_C(200000) /* that the news of an end may be late */
+#define LAST_USEC UINT64_C(200000) /* how late the event of an end may be */
 
 static void stop(struct retry_watch *w)
 {
@@ -29,7 +29,7 @@ static int64_t most_of(const struct retry_watch *w, const char *id)
     return most ? json_integer_value(most) : w->most_of_all;
 }
 
-/* Lost attempts do not count among those that it may have. */
+/* Reports an attempt. Lost attempts do not count against the number allowed. */
 static void say_attempt(const struct retry_watch *w, const json_t *event)
 {
     const char *id = job_view_string(event, "id");
@@ -72,7 +72,7 @@ static void take_reply(struct retry_watch *w, const struct client_reply *reply)
         stop(w);
 }
 
-/* False: there was none within this time, or there are no more. */
+/* Takes one reply. Returns false if none came in time, or the watch has ended. */
 static bool take_one(struct retry_watch *w, uint64_t usec)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -87,7 +87,7 @@ static bool take_one(struct retry_watch *w, uint64_t usec)
 
 /* --- which jobs --------------------------------------------------------------------- */
 
-/* The jobs, as a filter; NULL: too many for one message. */
+/* Returns a filter for the jobs; NULL: too many for a message. */
 static json_t *filter_of(char *const *ids, size_t nids)
 {
     if (id_portion(ids, nids) < nids)
@@ -98,8 +98,8 @@ static json_t *filter_of(char *const *ids, size_t nids)
     return json_pack("{s:o}", "ids", list);
 }
 
-/* Takes filter. after: from the first event on; otherwise from now. That jobs begin is
- * left out. */
+/* Starts the watch. Takes filter. after: from the first event on; otherwise from now.
+ * Leaves out events of begins. */
 static void watch(struct retry_watch *w, json_t *filter, bool after)
 {
     (void)json_object_set_new(filter, "states", json_pack("[s, s]", "queued", "done"));
@@ -121,7 +121,7 @@ void retry_watch_own(struct retry_watch *w, const struct address_choice *choice,
     json_decref(filter);
 }
 
-/* Of a single job that an attempt of it has failed already, and when the next begins. */
+/* Reports that a single job has had a failed attempt, and when the next one begins. */
 static void say_backs_off(const struct retry_watch *w, const json_t *job)
 {
     char doing[256];
@@ -132,7 +132,7 @@ static void say_backs_off(const struct retry_watch *w, const json_t *job)
     say("%s", doing);
 }
 
-/* How many attempts each may have. False: nobody knows. */
+/* Asks how many attempts each job may have. Returns false on error. */
 static bool list_most(struct retry_watch *w, json_t *filter)
 {
     json_t *params = json_pack("{s:O, s:[s,s,s,s,s], s:[s]}", "filter", filter, "fields",

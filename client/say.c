@@ -1,4 +1,4 @@
-/* Messages of the programs; see say.h. */
+/* See say.h. */
 #include "client/say.h"
 #include "client/streams.h"
 #include "client/term.h"
@@ -12,7 +12,7 @@
 
 void say_init(void)
 {
-    /* The wrong way round: reading and writing go on to fail. */
+    /* Opened for the other direction, so that reading and writing still fail. */
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
@@ -27,7 +27,7 @@ static void __attribute__((format(printf, 1, 2))) put(const char *format, ...)
     va_end(ap);
 }
 
-/* In one write, so that programs that share the file do not mix inside a line. */
+/* Prints in one write, so that lines of programs that share the file do not mix. */
 void say(const char *format, ...)
 {
     char *text = NULL;
@@ -99,12 +99,12 @@ void say_lost(int r)
 
 int say_flush(void)
 {
-    static int failure; /* the first: later ones may not say why */
+    static int failure; /* the first error: later ones may hide the cause */
     if (failure)
         return failure;
     if (fflush(stdout) != 0)
         failure = -errno;
-    else if (ferror(stdout)) /* in between, and what came then was taken */
+    else if (ferror(stdout)) /* failed before, and later writes succeeded */
         failure = -EIO;
     if (failure)
         say("writing to standard output: %s", strerror(-failure));

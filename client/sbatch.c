@@ -13,7 +13,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { PRIORITY_MOST = 1000 }; /* and -1000 the least */
+enum { PRIORITY_MOST = 1000 }; /* the least is -1000 */
 
 struct known {
     const char *name;
@@ -33,7 +33,7 @@ static int take_same(struct sbatch *s, const char *ours, const char *value,
                  : word_list_addf(to, "--%s", ours);
 }
 
-/* Minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S. */
+/* Parses minutes, M:S, H:M:S, D-H, D-H:M or D-H:M:S. */
 static bool parse_time(const char *text, uint64_t *ret_seconds)
 {
     unsigned long long part[3] = {0}, days = 0;
@@ -53,7 +53,7 @@ static bool parse_time(const char *text, uint64_t *ret_seconds)
     }
     if (*text || n == 3 || days > 100000 || part[0] > 100000000)
         return false;
-    if (with_days || n == 2) /* the first one is hours */
+    if (with_days || n == 2) /* the first part is hours */
         *ret_seconds = days * 86400 + part[0] * 3600 + part[1] * 60 + part[2];
     else
         *ret_seconds = part[0] * 60 + part[1];
@@ -72,8 +72,8 @@ static int take_time(struct sbatch *s, const char *ours, const char *value,
     return word_list_addf(to, "--%s=%" PRIu64 "s", ours, seconds);
 }
 
-/* %j, %A_%a, %a and %x have equals, and %A.%a and %A-%a what comes near; %N and others
- * have none. */
+/* Translates %j, %A_%a, %a and %x exactly, %A.%a and %A-%a approximately; %N and others
+ * have no equivalent. */
 static int take_path(struct sbatch *s, const char *ours, const char *value,
                      struct word_list *to)
 {
@@ -109,7 +109,7 @@ static int take_path(struct sbatch *s, const char *ours, const char *value,
     return r;
 }
 
-/* ALL, NONE, or names and assignments with commas between them. */
+/* Takes ALL, NONE, or names and assignments separated by commas. */
 static int take_export(struct sbatch *s, const char *ours, const char *value,
                        struct word_list *to)
 {
@@ -129,7 +129,7 @@ static int take_export(struct sbatch *s, const char *ours, const char *value,
     return r;
 }
 
-/* A nicer job is less urgent. */
+/* Takes --nice: a nicer job has a lower priority. */
 static int take_nice(struct sbatch *s, const char *ours, const char *value,
                      struct word_list *to)
 {
@@ -161,7 +161,7 @@ static int take_no_requeue(struct sbatch *s, const char *ours, const char *value
     return take_same(s, ours, "fail", to);
 }
 
-/* "now", "now+1hour", or a date. */
+/* Takes "now", "now+1hour", or a date. */
 static int take_begin(struct sbatch *s, const char *ours, const char *value,
                       struct word_list *to)
 {
@@ -177,7 +177,7 @@ static int take_comment(struct sbatch *s, const char *ours, const char *value,
     return word_list_addf(to, "--%s=comment=%s", ours, value);
 }
 
-/* Ids with commas between them. */
+/* Returns whether the text is ids separated by commas. */
 static bool are_ids(const char *text)
 {
     struct id_range range;
@@ -231,7 +231,7 @@ static int take_dependency(struct sbatch *s, const char *ours, const char *value
     return sbatch_dependency(value, to);
 }
 
-/* Noted for a variable, and left out otherwise. */
+/* Notes the value for a variable; otherwise leaves the option out. */
 static int take_ntasks(struct sbatch *s, const char *ours, const char *value,
                        struct word_list *to)
 {
@@ -274,10 +274,10 @@ static const struct known table[] = {
     {"cpus-per-task", 'c', take_cpus, "", false, false},
 };
 enum { KNOWN = sizeof(table) / sizeof(table[0]) };
-static const struct known several; /* begin so */
+static const struct known several; /* stands for: several names begin so */
 
-/* The option of a word, "--name", "--name=value", "-n" or "-nvalue"; a long one may be
- * abbreviated, as sbatch allows it, where no other begins so. NULL: another. */
+/* Finds the option of a word: "--name", "--name=value", "-n" or "-nvalue". A long name
+ * may be abbreviated as for sbatch, if unique. NULL: another option. */
 static const struct known *find(const char *word)
 {
     const struct known *found = NULL;
@@ -298,7 +298,7 @@ static const struct known *find(const char *word)
     return found == &several ? NULL : found;
 }
 
-/* The value in the word itself, or NULL. */
+/* Returns the value in the word itself, or NULL. */
 static const char *value_in(const char *word)
 {
     const char *eq = strchr(word, '=');
@@ -312,7 +312,7 @@ struct place {
     unsigned line;
 };
 
-/* What would be meant by an option that is left out; NULL: nothing. */
+/* Returns the equivalent of an option that is left out; NULL: none. */
 static const char *hint_of(const char *word)
 {
     static const char *const hints[][2] = {
@@ -328,7 +328,7 @@ static const char *hint_of(const char *word)
     return NULL;
 }
 
-/* One option, at words[0]; *ret_used: words that belong to it. */
+/* Takes the option at words[0]; *ret_used: the number of its words. */
 static int take(struct sbatch *s, char *const *words, const struct place *at,
                 struct word_list *to, size_t *ret_used)
 {
@@ -381,7 +381,7 @@ int sbatch_line(struct sbatch *s, const char *line, const char *path, unsigned n
 
 /* --- variables ---------------------------------------------------------------------- */
 
-/* Set here: by voltd where they are those of the job, otherwise by an option. */
+/* Variables that are set here: by voltd those of the job, others by an option. */
 static const char *const variables[] = {
     "JOB_ID",        "JOBID",          "JOB_NAME",       "ARRAY_JOB_ID",
     "ARRAY_TASK_ID", "ARRAY_TASK_MIN", "ARRAY_TASK_MAX", "ARRAY_TASK_COUNT",
@@ -392,7 +392,7 @@ static const char *const variables[] = {
 
 static bool is_set(const struct sbatch *s, const char *name)
 {
-    if (strcmp(name, "CPUS_PER_TASK") == 0) /* Slurm: only where it was asked for */
+    if (strcmp(name, "CPUS_PER_TASK") == 0) /* as in Slurm, only if it was requested */
         return *s->cpus;
     for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
         if (strcmp(variables[i], name) == 0)
@@ -419,7 +419,7 @@ int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned n
         size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
         char name[64];
         (void)snprintf(name, sizeof(name), "%.*s", (int)len, p);
-        /* Only where it is read. */
+        /* Only where the variable is read. */
         if (p > line && (p[-1] == '$' || (p[-1] == '{' && p - 1 > line && p[-2] == '$')))
             r = note_variable(s, name, &at);
         p += len;

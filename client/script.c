@@ -19,12 +19,12 @@
 
 #define VOLT_MARK   "#VOLT"
 #define SBATCH_MARK "#SBATCH"
-#define LINES_MOST  1000 /* no binary is read to its end */
+#define LINES_MOST  1000 /* so that no binary is read to its end */
 #define LINE_BYTES  (64 << 10)
 #define TEXT_MOST   ((size_t)8 << 20) /* as MaxStdin= may be */
 #define BY_PATH     "; --by-path runs the file as it is then"
 
-/* What follows the mark of a line; NULL: it has another beginning. */
+/* Returns the text after the mark of a line; NULL: another beginning. */
 static const char *behind(const char *line, const char *mark)
 {
     size_t len = strlen(mark);
@@ -36,11 +36,11 @@ struct reading {
     const char *path;
     struct script *to;
     struct sbatch sbatch;
-    char interpreter[256]; /* the first line behind #!; "": it has none */
+    char interpreter[256]; /* the first line after #!; "": none */
     bool found, is_slurm, said_foreign;
 };
 
-/* Says once that options of another scheduler are not read. */
+/* Prints once that options of another scheduler are ignored. */
 static void note_foreign(struct reading *r, const char *line, unsigned number)
 {
     static const char *const marks[] = {"#PBS",   "#$",  "#BSUB",   "#HQ",
@@ -74,8 +74,8 @@ static int take_line(struct reading *r, const char *line, unsigned number)
     return result;
 }
 
-/* Options are in the head, in front of the first line that is no comment. 0 with
- * r->found; negative with the mistake said. */
+/* Reads the options, which are before the first line that is no comment. Returns 0 with
+ * r->found, or negative after an error message. */
 static int read_lines(struct reading *r, FILE *in)
 {
     char *line = malloc(LINE_BYTES);
@@ -83,7 +83,7 @@ static int read_lines(struct reading *r, FILE *in)
     bool head = true;
     for (unsigned n = 1; result == 0 && n <= LINES_MOST; n++) {
         if (!fgets(line, LINE_BYTES, in) || (!strchr(line, '\n') && !feof(in)))
-            break; /* the end, or a line that no script has */
+            break; /* the end, or a line too long for a script */
         const char *text = line + strspn(line, " \t\r\n");
         head &= !*text || *text == '#';
         if (!head && !r->is_slurm)
@@ -102,7 +102,7 @@ static int read_lines(struct reading *r, FILE *in)
     return result;
 }
 
-/* The kernel splits "#!" once: the rest is one argument. */
+/* Adds the interpreter as the kernel does: the rest of the line is one argument. */
 static int add_interpreter(struct word_list *command, const char *line)
 {
     char text[256];
@@ -137,7 +137,7 @@ static bool says_by_path(const struct script *s)
     return false;
 }
 
-/* What no voltd takes as a script. Returns whether it is said. */
+/* Refuses text that cannot be stored. Returns whether it printed an error. */
 static bool refuse_text(const char *name, const char *text, size_t n, const char *way)
 {
     json_t *string = strlen(text) == n ? json_stringn(text, n) : NULL;
@@ -160,7 +160,8 @@ static bool refuse_text(const char *name, const char *text, size_t n, const char
     return true;
 }
 
-/* The whole of it, NUL-terminated; *ret is freed by the caller. 0; -errno, said. */
+/* Reads all, NUL-terminated, into *ret, owned by the caller. Returns 0, or -errno after
+ * an error message. */
 static int read_text(int fd, const char *name, const char *way, char **ret, size_t *ret_n)
 {
     struct wire_buf bytes = {0};
@@ -195,7 +196,7 @@ static int read_text(int fd, const char *name, const char *way, char **ret, size
     return r;
 }
 
-/* Takes what is in the file into r->to->text. 0; negative, said. */
+/* Reads the file into r->to->text. Returns 0, or negative after an error message. */
 static int store(struct reading *r, int fd)
 {
     struct command_advice advice;
@@ -212,7 +213,7 @@ static int store(struct reading *r, int fd)
     return strncmp(r->to->text, "#!", 2) == 0 ? 0 : say_no_interpreter(r, BY_PATH);
 }
 
-/* By its absolute path, as the script may name another directory to run in. */
+/* Makes the command, with an absolute path, as the script may set another directory. */
 static int make_command(const struct reading *r, const char *path, bool executable)
 {
     struct word_list *command = &r->to->command;
@@ -224,10 +225,10 @@ static int make_command(const struct reading *r, const char *path, bool executab
     return result < 0 ? result : word_list_add(command, path);
 }
 
-enum { PATH_ROOM = 3 * PATH_MAX }; /* what is too long for the kernel is no script */
+enum { PATH_ROOM = 3 * PATH_MAX }; /* a path too long for the kernel names no script */
 
-/* The path of word in the directory, which is relative to this one. False: this one has
- * no name. */
+/* Writes the path of word in the directory, which is relative to the current one. Returns
+ * false if the current one has no name. */
 static bool make_path(char path[PATH_ROOM], const char *directory, const char *word)
 {
     char here[PATH_MAX] = "";
@@ -282,7 +283,7 @@ int script_find(const char *word, const char *directory, bool by_path,
     return r;
 }
 
-/* How a script that comes from nowhere is given otherwise. */
+/* Refuses standard input that is no script, and prints alternatives. */
 static int refuse_standard(const char *text)
 {
     if (!*text) {
@@ -333,7 +334,8 @@ int script_read(struct script *ret)
     return r;
 }
 
-/* Whether a line asks for the folder of its script: a shell's, Python's, Perl's way. */
+/* Returns whether a line asks for its script's folder, in a shell's, Python's or Perl's
+ * way. */
 static bool asks_own_path(const char *line, size_t len)
 {
     static const char *const words[] = {"BASH_SOURCE", "${0%", "__file__", "FindBin"};

@@ -24,7 +24,8 @@ static int append(struct wire_buf *to, const char *text)
     return wire_buf_append(to, text, strlen(text));
 }
 
-/* One byte of what is quoted with $''. Three digits: what follows may be one, too. */
+/* Appends a byte inside $''. It has three digits, as the next character may be a
+ * digit. */
 static int escape_byte(struct wire_buf *to, unsigned char c)
 {
     char text[8];

@@ -129,7 +129,7 @@ int spec_build_time(json_t *spec, const char *name, const char *text,
     return -ENOMEM;
 }
 
-/* In base64 the largest message has no room for more. */
+/* The most that fits into a message as base64. */
 #define INPUT_MOST ((size_t)11 << 20)
 
 static int read_to_end(int fd, struct wire_buf *to, struct volt_error *err)
@@ -179,7 +179,7 @@ int spec_build_input(json_t *spec, int fd, struct volt_error *err)
     return r;
 }
 
-/* What is longer than this goes beside the call: it has room for little more. */
+/* A longer input goes as a file beside the call, which has little more room. */
 #define INPUT_IN_CALL BASE64_SIZE((size_t)64 << 10)
 
 static int file_of(const unsigned char *bytes, size_t n)
@@ -214,7 +214,7 @@ int spec_build_input_file(const json_t *spec)
     return fd;
 }
 
-/* "RTMIN", "RTMIN+3", "RTMAX-1"; 0: no such signal. */
+/* Parses "RTMIN", "RTMIN+3" or "RTMAX-1". Returns 0: no such signal. */
 static int realtime_signal(const char *name)
 {
     bool down = strncasecmp(name, "RTMAX", 5) == 0;
@@ -231,13 +231,13 @@ static int realtime_signal(const char *name)
     return down ? SIGRTMAX - (int)n : SIGRTMIN + (int)n;
 }
 
-/* Second names, which sigabbrev_np() does not say. */
+/* Second names of signals, which sigabbrev_np() does not know. */
 static const struct {
     const char *name;
     int signal;
 } other_names[] = {{"IO", SIGIO}, {"IOT", SIGIOT}, {"CLD", SIGCLD}};
 
-/* The number of a signal; 0: no such signal. */
+/* Returns the number of a signal; 0: no such signal. */
 static int signal_number(const char *text)
 {
     if (isdigit((unsigned char)*text)) {
@@ -278,9 +278,10 @@ json_t *spec_build_rlimits(void)
     char text[RLIMIT_TEXT_MAX];
     struct rlimit l;
     for (int i = 0; i < RLIMIT_COUNT; i++) {
-        if (getrlimit((__rlimit_resource_t)i, &l) < 0) /* a kernel that has fewer */
+        if (getrlimit((__rlimit_resource_t)i, &l) < 0) /* an older kernel with fewer
+                                                        * limits */
             continue;
-        if (l.rlim_cur == RLIM_INFINITY) /* and so its hard one: as all others */
+        if (l.rlim_cur == RLIM_INFINITY) /* the hard limit too: the default */
             continue;
         json_t *value = json_string(rlimit_format(l.rlim_cur, l.rlim_max, text));
         if (json_object_set_new(limits, rlimit_names[i], value) < 0) {

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* Whether what has failed may be done again, when it has waited. */
+/* Waits if needed. Returns whether the failed call may be repeated. */
 static bool again(int fd, short events)
 {
     if (errno == EINTR)
@@ -41,7 +41,7 @@ static ssize_t read_cookie(void *cookie, char *to, size_t n)
     return streams_read((int)(intptr_t)cookie, to, n);
 }
 
-/* All of it: stdio takes a part for a failure. */
+/* Writes all, as stdio takes a part for an error. */
 static ssize_t write_cookie(void *cookie, const char *from, size_t n)
 {
     size_t done = 0;

@@ -1,4 +1,4 @@
-/* What a job waits for; see submit_conditions.h. */
+/* See submit_conditions.h. */
 #include "client/submit_conditions.h"
 #include "client/after.h"
 #include "client/claims.h"
@@ -13,8 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* A time alone, or behind a weekday, is the next such one: looked for in steps that are
- * shorter than any day. */
+/* Parses a time. A time without a date, or after a weekday, is the next one: searched in
+ * steps shorter than any day. */
 static int next_date(const char *text, uint64_t now, uint64_t *ret)
 {
     const uint64_t step = UINT64_C(43200000000);

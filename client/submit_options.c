@@ -1,4 +1,4 @@
-/* Command line of volt-submit; see submit.h. */
+/* See submit.h: the command line of volt-submit. */
 #include "wire/duration.h"
 #include "daemon/job/account_path.def"
 #include "client/check_command.h"
@@ -121,7 +121,7 @@ static int set_time(struct submit_options *o, const char *name, const char *opti
     return r;
 }
 
-/* A member of the object `limits`; takes value. 0, or negative. */
+/* Sets a member of `limits`; takes value. Returns 0 or negative. */
 static int put_limit(struct submit_options *o, const char *name, json_t *value)
 {
     json_t *limits = json_object_get(o->spec, "limits");
@@ -175,15 +175,15 @@ static int set_array(struct submit_options *o, const char *text)
     return r;
 }
 
-/* Whether a path is another file in each process. */
+/* Returns whether the path is another file in each process. */
 static bool is_of_process(const char *path)
 {
     return strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/self/", 11) == 0 ||
            strncmp(path, "/dev/std", 8) == 0;
 }
 
-/* False, and said, for "-", which others take for their own output, and what is the same.
- */
+/* Returns false, after an error message, for "-", which means standard output elsewhere,
+ * and for its other names. */
 static bool is_file(const char *option, const char *where)
 {
     if (is_of_process(where)) {
@@ -198,7 +198,7 @@ static bool is_file(const char *option, const char *where)
     return false;
 }
 
-/* The last of several wins. */
+/* Sets the output; the last option counts. */
 static int set_output(struct submit_options *o, const char *where)
 {
     (void)json_object_del(o->spec, "output_path");
@@ -223,7 +223,7 @@ static int set_error(struct submit_options *o, const char *where)
     return set_path(o, "error_path", where);
 }
 
-/* "-": what comes to us is read when all options are known. */
+/* Sets the standard input; "-" is read when all options are known. */
 static int set_stdin(struct submit_options *o, const char *path)
 {
     o->reads_stdin = strcmp(path, "-") == 0 || strcmp(path, "/dev/stdin") == 0 ||
@@ -257,7 +257,7 @@ static int add_pair(json_t *object, const char *option, const char *text, bool f
     return r;
 }
 
-/* Of a label that is given twice the last value counts. */
+/* Warns of a label given twice; the last value counts. */
 static void note_second_label(const json_t *labels, const char *text)
 {
     size_t len = strcspn(text, "=");
@@ -301,7 +301,7 @@ static int take_list(struct submit_options *o, bool each_line, const char *arg)
     return 0;
 }
 
-/* Options that only say what volt-submit itself does. 1: it was none of them. */
+/* Takes options for volt-submit itself. Returns 1 for others. */
 static int take_mode(struct submit_options *o, int key, const char *arg)
 {
     switch (key) {
@@ -364,7 +364,7 @@ static int take_mode(struct submit_options *o, int key, const char *arg)
     }
 }
 
-/* Options that are fields of the spec. */
+/* Takes options that are fields of the spec. */
 static int take_field(struct submit_options *o, int key, const char *arg)
 {
     switch (key) {
@@ -427,7 +427,7 @@ static const char *kind_of(const struct submit_options *o)
     return kind ? kind : "exec";
 }
 
-/* Kinds that we do not know may; voltd says what it knows. */
+/* Returns whether the kind runs a process; true for unknown kinds, which voltd judges. */
 static bool runs_process(const struct submit_options *o)
 {
     const char *kind = kind_of(o);
@@ -444,7 +444,7 @@ static int take_command(struct submit_options *o, int argc, char **argv)
     bool shell = json_object_get(o->spec, "shell") != NULL;
     bool file = o->file && !o->each_line;
     bool want = !file && !shell && runs_process(o);
-    bool input = argc == 1 && strcmp(argv[0], "-") == 0; /* as of other programs */
+    bool input = argc == 1 && strcmp(argv[0], "-") == 0; /* as for other programs */
     if (argc == 0 || (input && !want))
         return want ? list_advice_no_command(o) : 0;
     if (!want && !file && !shell) {
@@ -467,8 +467,8 @@ static int take_command(struct submit_options *o, int argc, char **argv)
     return 0;
 }
 
-/* What a process inherits here it shall find there; the environment is put in when it is
- * known whose voltd gets it. */
+/* Adds to the spec what a process here would inherit. The environment follows when the
+ * voltd is known. */
 static int capture(struct submit_options *o)
 {
     if (!runs_process(o))
@@ -506,8 +506,8 @@ void submit_say_instead(const struct submit_options *o, const char *before,
     say("try: %s", clean);
 }
 
-/* Refuses a command that cannot be found: in the PATH of the account where none goes with
- * the job. */
+/* Refuses a command that cannot be found. Searches the account's PATH if the job gets
+ * none. */
 static int check_command(const struct submit_options *o, bool own_daemon)
 {
     const char *of_account =
@@ -549,7 +549,7 @@ static int check_command(const struct submit_options *o, bool own_daemon)
                                       : SUBMIT_EXIT_NOT_EXECUTABLE;
 }
 
-/* A shell leaves --chdir=~/x as it is. */
+/* Explains ~ in a path, as a shell leaves --chdir=~/x as it is. */
 static void say_tilde(const struct submit_options *o)
 {
     static const char *const paths[][2] = {{"cwd", "chdir"},
@@ -569,7 +569,7 @@ static void say_tilde(const struct submit_options *o)
     }
 }
 
-/* Refuses what could not be started. */
+/* Refuses a job that could not be started. */
 static int check_job(const struct submit_options *o, bool own_daemon, uid_t account)
 {
     char problem[512], clean[512];
@@ -583,7 +583,8 @@ static int check_job(const struct submit_options *o, bool own_daemon, uid_t acco
     say("%s", clean);
     say_tilde(o);
     list_advice_letter(o);
-    if (o->dry_run && strstr(problem, strerror(ENOENT))) { /* it may be made until then */
+    if (o->dry_run && strstr(problem, strerror(ENOENT))) { /* it may be made before the
+                                                            * submission */
         say("note: without it the job would be refused");
         return check_command(o, own_daemon);
     }
@@ -591,10 +592,10 @@ static int check_job(const struct submit_options *o, bool own_daemon, uid_t acco
     return SUBMIT_EXIT_FAILED;
 }
 
-/* What -E says is what somebody has written; all else is of this place. */
+/* Notes which variables came from -E; all others come from this environment. */
 static int note_given_names(struct submit_options *o)
 {
-    if (!json_object_get(o->spec, "key") && !o->file) /* nothing is compared */
+    if (!json_object_get(o->spec, "key") && !o->file) /* no key: nothing is compared */
         return 0;
     json_t *names = json_array(), *value;
     const char *name;
@@ -607,8 +608,8 @@ static int note_given_names(struct submit_options *o)
     return r;
 }
 
-/* Without the whole environment a job has the variables of the account that it runs as,
- * and those of -E. */
+/* Adds the environment. Without all of it the job has the variables of its account, and
+ * those of -E. */
 static int pass_environment(struct submit_options *o, bool own_daemon)
 {
     bool all = o->all_env || (own_daemon && !o->no_env);
@@ -685,8 +686,8 @@ struct given {
 
 enum { GIVEN_MOST = 64 };
 
-/* Of an option with a value the last one counts, unless there may be several: said where
- * it is another value. */
+/* Warns of an option given twice with other values, as the last one counts; not if it may
+ * be repeated. */
 static void note_given(const struct options *opts, struct given given[GIVEN_MOST],
                        int key)
 {
@@ -705,7 +706,7 @@ static void note_given(const struct options *opts, struct given given[GIVEN_MOST
 
 /* --- scripts ------------------------------------------------------------------------ */
 
-/* Whether all words are options, and values of options. */
+/* Returns whether all words are options and their values. */
 static bool are_options(const struct script *script, const char *name)
 {
     struct word_list words = {0};
@@ -728,7 +729,8 @@ static bool are_options(const struct script *script, const char *name)
     return all;
 }
 
-/* The command line with the options of the script before its own, which win. */
+/* Merges the command line with the options of the script before its own, which override
+ * them. */
 static int merge(struct submit_options *o, const struct script *script, int argc,
                  char **argv, int operand, bool dashes)
 {
@@ -746,7 +748,7 @@ static int merge(struct submit_options *o, const struct script *script, int argc
     return r;
 }
 
-/* "-" is the script that comes through standard input. As script_find(). */
+/* Finds the script; "-": standard input. Returns as script_find(). */
 static int find_script(const char *word, const char *directory, bool by_path, bool input,
                        struct script *ret)
 {
@@ -760,8 +762,8 @@ static int find_script(const char *word, const char *directory, bool by_path, bo
     return -EINVAL;
 }
 
-/* A command that is a script with options of its own: o->merged is the command line then.
- * 0; negative, and said. */
+/* Merges the options of a script that is the command: o->merged is then the command line.
+ * Returns 0, or negative after an error message. */
 static int merge_script(struct submit_options *o, int argc, char **argv)
 {
     struct options opts = {.tables = submit_tables,

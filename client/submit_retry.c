@@ -1,4 +1,4 @@
-/* Further attempts; see submit_retry.h. */
+/* See submit_retry.h. */
 #include "client/submit_retry.h"
 #include "client/say.h"
 #include "client/spec_build.h"
@@ -14,7 +14,7 @@
 #define CODE_MAX   255
 #define RANGE_DOTS ".."
 
-/* A member of the object `retry`; takes value. 0, or negative. */
+/* Sets a member of `retry`; takes value. Returns 0 or negative. */
 static int put(json_t *spec, const char *name, json_t *value)
 {
     json_t *retry = json_object_get(spec, "retry");
@@ -32,7 +32,7 @@ static int set_times(json_t *spec, const char *text)
     errno = 0;
     const long long n = strtoll(text, &end, 10);
     if (!errno && end != text && !*end && n == 0)
-        return 0; /* as without it */
+        return 0; /* as without the option */
     if (errno || end == text || *end || n < 0) {
         say("--retry: %s is not a number from 0 to 1000", text);
         return -EINVAL;
@@ -53,7 +53,7 @@ static json_int_t usec_of(const json_t *spec, const char *name)
     return json_integer_value(json_object_get(json_object_get(spec, "retry"), name));
 }
 
-/* One time alone is the most, too. */
+/* Sets the back-off; a single time is also the longest. */
 static int set_backoff(json_t *spec, const char *text)
 {
     const char *dots = strstr(text, RANGE_DOTS);
@@ -75,7 +75,7 @@ static int set_backoff(json_t *spec, const char *text)
     return -EINVAL;
 }
 
-/* 75 or 100-110, of len bytes: to codes. */
+/* Adds 75 or 100-110, of len bytes, to codes. */
 static int add_codes(json_t *codes, const char *text, size_t len)
 {
     unsigned first, last;
@@ -118,7 +118,7 @@ static bool is_word(const char *word, size_t len, const char *name)
     return strlen(name) == len && memcmp(word, name, len) == 0;
 }
 
-/* What there is to say of a word that others use. */
+/* Prints an error for a word, with the equivalent of words of other programs. */
 static void say_result(const char *word, size_t len)
 {
     static const char *const instead[][2] = {
@@ -139,7 +139,7 @@ static void say_result(const char *word, size_t len)
         (int)len, word);
 }
 
-/* One word of the list: exit codes may follow those of the word before. */
+/* Adds a word of the list. Exit codes may follow those of the word before. */
 static int add_result(json_t *on, json_t *codes, const char *word, size_t len)
 {
     static const char *const names[] = {"exit", "signal", "timeout", "exec_failed"};

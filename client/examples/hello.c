@@ -1,4 +1,4 @@
-/* A job from C: submitted, waited for, and what it has printed.
+/* Submits a job from C, waits for it, and prints its output.
  *
  *   cc -o hello hello.c $(pkg-config --cflags --libs voltclient) */
 #include <stdio.h>
