@@ -1,5 +1,5 @@
-/* Waits for jobs, for `volt-submit --wait` and `voltctl wait`: shows progress on a
- * terminal, prints events as NDJSON, returns the exit code of all jobs, and reconnects.
+/* Waits for jobs, for `volt-submit --wait` and `voltctl wait`. Shows progress on a
+ * terminal or prints events as NDJSON. Returns the exit code of all jobs. Reconnects.
  *
  * A connection waits for up to 15,000 ids, the most that fit into a message. More ids
  * need more connections. With JSON another connection watches. */

@@ -1,6 +1,6 @@
-/* See check_command.h. Order: what is a file is taken as it is, whatever its name looks
- * like; then what people type by habit (an assignment, a builtin of the shell, a whole
- * line in quotes, a script of this folder), each with the words that work. */
+/* See check_command.h. Order: a file is taken as it is, whatever its name looks like.
+ * Then come words that people type by habit, each with words that work: an assignment, a
+ * builtin of the shell, a whole line in quotes, a script of this folder. */
 #include "client/check_command.h"
 #include "daemon/job/account_path.def"
 #include "client/shell_words.h"

@@ -3,7 +3,7 @@
  * A struct client is a connection. Calls may be pipelined: several client_send(), then
  * client_receive() for their replies in the same order. Sending never deadlocks with a
  * daemon that answers before it reads on: while the socket takes no bytes, replies are
- * read into memory. One thread at a time.
+ * read into memory. Used by a single thread at a time.
  *
  * A message is a JSON object and a NUL byte. */
 #ifndef VOLT_CLIENT_CLIENT_H

@@ -1,5 +1,5 @@
-/* See each_line.h. The lines become NDJSON, line by line, so that mistakes are told as
- * those of a batch are. An entry holds what differs; the rest are the defaults of the
+/* See each_line.h. Each line becomes a line of NDJSON, so mistakes are reported as for a
+ * batch. An entry has the members that differ; the others are the defaults of the
  * batch. */
 #include "client/each_line.h"
 #include "wire/buffer.h"

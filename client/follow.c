@@ -71,8 +71,8 @@ static int watch_file(int fd)
 
 enum { REFUSED = 2 };
 
-/* Adds inside_job unless the job follows its own output. It may do that in the background
- * without waiting, and would be refused. */
+/* Adds inside_job unless the job follows its own output. A job may do that in the
+ * background without waiting, and would be refused. */
 static void add_inside(json_t *params, const struct client *c,
                        const struct follow_request *rq)
 {
@@ -261,7 +261,8 @@ static void say_waits(const struct follow_request *rq)
     client_free(c);
 }
 
-/* Receives the next reply; meanwhile prints on a terminal what the job waits for. */
+/* Receives the next reply. Until it comes, prints on a terminal what the job waits
+ * for. */
 static int receive_patiently(struct client *c, const struct follow_request *rq,
                              struct patience *patience, struct client_reply *ret)
 {

@@ -1,10 +1,10 @@
-/* See import.h. Each tool is asked by its own program:
+/* See import.h. Each tool's own program gives its jobs:
  *
  *   crontab -l     lines "MIN HOUR DAY MONTH WEEKDAY COMMAND" or "@daily COMMAND", and
- *                  assignments, which hold for what follows; % begins the standard input
+ *                  assignments, valid for later lines; % begins the standard input
  *   atq, at -c ID  the whole script that at would run
- *   tsp, -i ID     the table of jobs; of those that are queued their commands: words with
- *                  blanks between, whose quotes are lost */
+ *   tsp, -i ID     the table of jobs; the command of each queued job: words separated by
+ *                  blanks, without their quotes */
 #include "client/import.h"
 #include "client/check_command.h"
 #include "client/say.h"

@@ -1,5 +1,5 @@
 /* See index_list.h. A list of several parts becomes single numbers, which are sorted and
- * joined to as few ranges as one look finds. */
+ * joined into ranges in one pass. */
 #include "client/index_list.h"
 
 #include <errno.h>

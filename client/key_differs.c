@@ -1,5 +1,5 @@
-/* See key_differs.h. voltd knows that two specs differ, by a hash; the job's own spec
- * says how. What voltd leaves out of an answer is as it is by default. */
+/* See key_differs.h. voltd knows by a hash that two specs differ; the job's own spec
+ * shows how. A member that voltd leaves out of an answer has its default. */
 #include "client/key_differs.h"
 #include "client/job_view.h"
 #include "client/say.h"

@@ -186,8 +186,8 @@ static int print_in_order(struct outputs *o)
     return r;
 }
 
-/* Prints a single operand, which is mostly a job. It is checked for an array only if it
- * has no output. Returns 1: it is an array; otherwise as outputs_print(). */
+/* Prints a single operand, which is mostly a job. An operand without output is checked
+ * for an array. Returns 1: it is an array; otherwise as outputs_print(). */
 static int print_single(struct outputs *o)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY, reply = CLIENT_REPLY_EMPTY;

@@ -19,8 +19,8 @@ struct sbatch {    /* zero-initialised: no line yet */
  * for messages. Returns 0; -EINVAL after an error message; -ENOMEM. */
 int sbatch_line(struct sbatch *s, const char *line, const char *path, unsigned number,
                 struct word_list *to);
-/* Reports, once each, variables of Slurm in a line of the script that are not set here:
- * the script goes on without them, mostly wrongly. Returns 0 or -ENOMEM. */
+/* Reports variables of Slurm that a line of the script reads and that are not set here,
+ * once each. The script goes on without them, mostly wrongly. Returns 0 or -ENOMEM. */
 int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned number);
 /* Adds options that set the variables of Slurm known at submission: the current
  * directory, this machine, and values from the lines. Returns 0, or a negative errno of

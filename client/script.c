@@ -160,8 +160,8 @@ static bool refuse_text(const char *name, const char *text, size_t n, const char
     return true;
 }
 
-/* Reads all, NUL-terminated, into *ret, owned by the caller. Returns 0, or -errno after
- * an error message. */
+/* Reads all into *ret, which is NUL-terminated and owned by the caller. Returns 0, or
+ * -errno after an error message. */
 static int read_text(int fd, const char *name, const char *way, char **ret, size_t *ret_n)
 {
     struct wire_buf bytes = {0};

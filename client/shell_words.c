@@ -24,8 +24,7 @@ static int append(struct wire_buf *to, const char *text)
     return wire_buf_append(to, text, strlen(text));
 }
 
-/* Appends a byte inside $''. It has three digits, as the next character may be a
- * digit. */
+/* Appends a byte inside $''. Three digits, as the next character may be a digit. */
 static int escape_byte(struct wire_buf *to, unsigned char c)
 {
     char text[8];

@@ -1,4 +1,4 @@
-/* Building specs; see spec_build.h. */
+/* See spec_build.h. */
 #include "client/spec_build.h"
 #include "client/streams.h"
 #include "wire/base64.h"

@@ -1,4 +1,4 @@
-/* What volt-submit does; see submit.h. */
+/* See submit.h: the execution of volt-submit. */
 #include "client/after.h"
 #include "client/array_advice.h"
 #include "client/autostart.h"
@@ -30,8 +30,8 @@
 #include <unistd.h>
 
 enum {
-    REJECTED_SAID = 10, /* entries of a list, one by one */
-    FULL_MSEC = 200,    /* until a voltd that has no place for us is asked again */
+    REJECTED_SAID = 10, /* rejected entries of a list that are reported singly */
+    FULL_MSEC = 200,    /* before another try, if voltd has no place for us */
 };
 
 struct submission {
@@ -42,8 +42,8 @@ struct submission {
     size_t nids, room, entries; /* entries: of the list */
     unsigned rejected;
     bool said_not_durable, out_of_memory;
-    bool tries;             /* a job of the list may be tried again */
-    struct job_files files; /* of --follow */
+    bool tries;             /* a job of the list may be retried */
+    struct job_files files; /* for --follow */
     struct retry_watch retries;
 };
 
@@ -79,7 +79,8 @@ static void print_spec(json_t *spec)
     (void)putchar('\n');
 }
 
-/* A refusal of what an option said names the option, not the member of the spec. */
+/* Prints a refusal with the name of the option, not of the spec's member. Returns false
+ * if no option set it. */
 static bool say_option(const struct client_reply *error)
 {
     const char *parameter = job_view_string(error->parameters, "parameter");
@@ -102,7 +103,7 @@ static void say_refused(const struct submit_options *o, struct client *c,
                         const struct client_reply *error)
 {
     const char *job = job_view_string(error->parameters, "job");
-    /* The call as a whole: mostly an environment beyond all measure. */
+    /* The call as a whole, mostly an environment that is far too large. */
     bool whole =
         client_error_is(error, "InvalidParameter") &&
         strcmp(job_view_string(error->parameters, "parameter"), "parameters") == 0;
@@ -145,15 +146,15 @@ static int call_submit(struct client *c, json_t *spec, bool dry, struct client_r
     return r;
 }
 
-/* A voltd from before there were dry runs. */
+/* Returns whether this voltd is too old for dry runs. */
 static bool cannot_check(const struct client_reply *reply)
 {
     return client_error_is(reply, "InvalidParameter") &&
            strcmp(job_view_string(reply->parameters, "parameter"), "dry_run") == 0;
 }
 
-/* What voltd says of the job without taking it: where it would stand, or that it would be
- * refused. SUBMIT_GO, or the code to exit with. */
+/* Makes a dry run of the submission. Prints where the job would stand, or why it would be
+ * refused. Returns SUBMIT_GO, or the exit code. */
 static int check_dry(const struct submit_options *o, struct client *c)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -179,7 +180,7 @@ static int check_dry(const struct submit_options *o, struct client *c)
     return r < 0 || refused ? SUBMIT_EXIT_FAILED : SUBMIT_GO;
 }
 
-/* Completes the spec for the voltd that the jobs would go to. */
+/* Completes the spec for the voltd that would get the jobs. */
 static int complete_dry(struct submit_options *o, int *ret_checked)
 {
     struct address list[ADDRESS_CANDIDATES];
@@ -264,7 +265,7 @@ static void rejected(void *arg, unsigned line, const char *parameter, const char
         s->o->null ? "entry" : "line", line, parameter, *parameter ? ": " : "", reason);
 }
 
-/* A list of 100,000 that meets a limit is no screen of 100,000 lines. */
+/* Prints how many more entries were rejected, as 100,000 lines would be of no use. */
 static void say_more_rejected(const struct submission *s)
 {
     if (s->rejected > REJECTED_SAID)
@@ -291,9 +292,9 @@ static int connect_or_start(const struct submit_options *o, struct client_tried 
     return autostart(&o->choice, o->quiet, ret);
 }
 
-/* The voltd that was connected to has ended, and knows nothing of the job: another one is
- * asked, if it is of the same kind, for which the environment was chosen. Negative: there
- * is none. */
+/* Submits again after voltd ended without knowing the job. The other voltd must be of the
+ * same kind, as the environment was chosen for that. Returns negative if there is
+ * none. */
 static int call_again(struct submission *s, struct client_reply *ret)
 {
     struct client_tried tried;
@@ -345,7 +346,7 @@ static int submit_all(struct submission *s, struct client_reply *error)
         .accepted = accepted, .rejected = rejected, .durable = durable, .arg = s};
     s->tries = b.tries;
     s->entries = b.count;
-    if (!b.keyed) /* nothing is compared */
+    if (!b.keyed) /* no keys: nothing is compared */
         (void)json_object_del(s->o->spec, "env_given");
     int r = batch_submit(&b, s->o->spec, s->c, &sink, error);
     if (r == -EFBIG)
@@ -354,13 +355,12 @@ static int submit_all(struct submission *s, struct client_reply *error)
     else if (s->rejected > 0 && s->nids == 0 && b.count > 1 && !s->out_of_memory)
         say("no job was taken: a list is taken as a whole, or not");
     if (r == -EFBIG)
-        r = -EINVAL; /* said */
+        r = -EINVAL; /* after an error message */
     batch_fini(&b);
     return r;
 }
 
-/* Missing output is no failure here: what the job came to is told by the wait, as is what
- * would wait for ever. */
+/* Ignores missing output and deadlocks: the wait that follows reports them. */
 static int refused(struct client *c, const struct client_reply *error)
 {
     (void)c;
@@ -369,13 +369,13 @@ static int refused(struct client *c, const struct client_reply *error)
     return 0;
 }
 
-/* False, and said, where several jobs print to one file: which line is whose cannot be
- * told. */
+/* Returns false, after a message, if several jobs print to one file, as its lines cannot
+ * be attributed. */
 static bool follows_files(const struct submission *s)
 {
     const char *path = job_view_string(s->o->spec, "output_path");
     bool several = s->nids > 1 || json_object_get(s->o->spec, "array");
-    if (s->o->file && !s->o->each_line) /* each job says where */
+    if (s->o->file && !s->o->each_line) /* each job has a path of its own */
         return false;
     if (!*path || !several || job_files_apart(s->o->spec))
         return true;
@@ -385,7 +385,7 @@ static bool follows_files(const struct submission *s)
     return false;
 }
 
-/* Prints the output while the jobs run. The exit code follows from the wait after it. */
+/* Prints the output while the jobs run. The exit code comes from the wait after it. */
 static int follow(struct submission *s)
 {
     struct outputs_request rq = {.choice = &s->o->choice,
@@ -410,7 +410,7 @@ static int follow(struct submission *s)
         wait_say_interrupted(s->ids, s->nids);
         return WAIT_EXIT_INTERRUPTED;
     }
-    if (!s->c) /* said */
+    if (!s->c) /* after an error message */
         return SUBMIT_EXIT_FAILED;
     if (writing) {
         say("writing the output: %s; job %s%s on", strerror(-r), s->ids[0],
@@ -440,8 +440,8 @@ static int wait_all(struct submission *s)
     return wait_for_jobs(&s->c, &rq);
 }
 
-/* Where none is tried again voltd would tell of each job that it waits and that it has
- * ended, for nothing. */
+/* Watches retries, unless no job may have one: voltd would then send events of every job
+ * for nothing. */
 static void watch_retries(struct submission *s)
 {
     const json_t *spec = s->o->spec, *retry = json_object_get(spec, "retry");
@@ -454,7 +454,7 @@ static void watch_retries(struct submission *s)
                     s->o->file || !s->o->count ? s->nids : s->o->count);
 }
 
-/* A person whose job failed may miss a variable that did not go with it. */
+/* Prints, on a terminal, that a failed job did not get this environment. */
 static void remark_environment(const struct submission *s, int code)
 {
     const struct submit_options *o = s->o;
@@ -467,8 +467,7 @@ static void remark_environment(const struct submission *s, int code)
         "one on, --all-env all");
 }
 
-/* Standard output did not take the ids: the submitter is told them all the same, numbers
- * that follow each other as first-last. */
+/* Prints the ids on standard error, with ranges, as standard output failed. */
 static void say_untold(const struct submission *s)
 {
     char text[512] = "";
@@ -487,8 +486,8 @@ static void say_untold(const struct submission *s)
             i < s->nids ? " ..." : "");
 }
 
-/* To a person: the jobs of a list as words that stay true; @last is them until the next
- * submission. */
+/* Prints the jobs of a list as a range, on a terminal; it stays valid, while @last
+ * changes with the next submission. */
 static void say_range(const struct submission *s)
 {
     char text[256];
@@ -499,7 +498,8 @@ static void say_range(const struct submission *s)
     say("%zu jobs: voltctl list %s", s->nids, text);
 }
 
-/* Until its ids are told nothing ends the program silently. */
+/* Submits and prints the ids. SIGPIPE is ignored until then, so that the program does not
+ * end silently. */
 static int submit_and_tell(struct submission *s, struct client_reply *error)
 {
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
@@ -514,8 +514,7 @@ static int submit_and_tell(struct submission *s, struct client_reply *error)
     return r;
 }
 
-/* To a person, with --wait: what keeps the job from starting, where that was asked
- * for. */
+/* Prints, on a terminal with --wait, which options delay the job's start. */
 static void say_later(const struct submission *s)
 {
     const json_t *spec = s->o->spec;
@@ -565,15 +564,15 @@ static int submit_and_wait(struct submission *s)
     if (r != 0 || !s->o->wait || s->nids == 0)
         return bad ? SUBMIT_EXIT_FAILED : 0;
     say_later(s);
-    s->interrupt = wait_interrupt_fd(); /* until here an interrupt just ends us */
+    s->interrupt = wait_interrupt_fd(); /* until here an interrupt ends the program */
     watch_retries(s);
     int code = wait_all(s);
     remark_environment(s, code);
     return bad && code < SUBMIT_EXIT_FAILED ? SUBMIT_EXIT_FAILED : code;
 }
 
-/* Connects, and completes the spec. Where none runs one is started, but not for a command
- * that is refused. SUBMIT_GO, or the code to exit with. */
+/* Connects, and completes the spec. Starts a voltd if none runs, but not for a command
+ * that is refused. Returns SUBMIT_GO, or the exit code. */
 static int open_voltd(struct submission *s, struct submit_options *o)
 {
     struct client_tried tried;

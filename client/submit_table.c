@@ -1,4 +1,4 @@
-/* Tables of options; see submit_table.h. */
+/* See submit_table.h. */
 #include "client/submit_table.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Searching backwards; see tail.h. */
+/* See tail.h: searches backwards. */
 #include "client/tail.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 
 #define BLOCK ((off_t)32 << 10)
 
-/* The offset behind the lines-th line end from the end on, looked for down to `low`. 0:
- * there is none; or -errno. A line end at the very end closes a line, and opens none. */
+/* Returns the offset after the lines-th newline from the end, searched down to `low`; 0:
+ * there is none; or -errno. A newline at the very end ends a line and begins none. */
 static off_t find_lines(uint64_t lines, off_t low, off_t end, tail_read *read,
                         void *source)
 {
@@ -35,7 +35,7 @@ off_t tail_begin(const struct tail *t, off_t end, tail_read *read, void *source,
     if (t->lines == 0)
         found = end;
     else if (t->lines !=
-             UINT64_MAX) /* the line end before `first` makes it a beginning */
+             UINT64_MAX) /* the newline before `first` makes it a begin of a line */
         found = find_lines(t->lines, first > 0 ? first - 1 : 0, end, read, source);
     *ret_cut = found == 0 && first > 0;
     return found == 0 ? first : found;

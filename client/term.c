@@ -1,4 +1,4 @@
-/* Terminals; see term.h. */
+/* See term.h. */
 #include "client/term.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ bool term_is_tty(int fd)
     return isatty(fd) == 1;
 }
 
-/* What a variable says, in a sensible range; 0: nothing. */
+/* Returns the number in a variable, if it is sensible; 0 otherwise. */
 static unsigned said_by(const char *name, unsigned long least)
 {
     const char *env = getenv(name);
@@ -57,7 +57,8 @@ const char *term_ellipsis(void)
     return term_is_utf8() ? "\u2026" : "~";
 }
 
-/* Only on a terminal that is not "dumb", and never with NO_COLOR. */
+/* Returns whether standard output has colour: a terminal that is not "dumb", without
+ * NO_COLOR. */
 static bool stdout_has_color(void)
 {
     static int known = -1;
@@ -86,12 +87,12 @@ void term_clear(void)
     (void)fputs("\033[H\033[2J", stdout);
 }
 
-/* In order; term.h says why. */
+/* Harmful characters (term.h), in order. */
 static const struct {
     uint32_t first, last;
 } harmful[] = {
     {0, 0x1f},          /* control characters */
-    {0x7f, 0x9f},       /* more of them */
+    {0x7f, 0x9f},       /* more control characters */
     {0xad, 0xad},       /* soft hyphen */
     {0x34f, 0x34f},     /* combining grapheme joiner */
     {0x61c, 0x61c},     /* bidi: Arabic letter mark */
@@ -118,11 +119,11 @@ static bool is_harmful(uint32_t code)
     for (size_t i = 0; i < sizeof(harmful) / sizeof(harmful[0]); i++)
         if (code <= harmful[i].last)
             return code >= harmful[i].first;
-    return (code & 0xfffe) == 0xfffe; /* the last two of each plane are no characters */
+    return (code & 0xfffe) == 0xfffe; /* the last two of each plane are noncharacters */
 }
 
-/* The tables of the locale are loaded for what is not ASCII alone: a volt-submit that
- * shows no such text would take 14 system calls for them, of 110 in all. */
+/* Returns the columns of a character. Tables of the locale are loaded only for text that
+ * is not ASCII: they cost 14 system calls, where a volt-submit takes 110. */
 static unsigned columns_of(uint32_t code)
 {
     static bool loaded;
@@ -135,8 +136,8 @@ static unsigned columns_of(uint32_t code)
     return width < 0 ? 1 : (unsigned)width;
 }
 
-/* The character at the start of len bytes, one at least: RFC 3629, which allows neither
- * surrogates nor more bytes than a character needs. */
+/* Decodes the first character of len bytes, at least one, by RFC 3629: no surrogates, and
+ * no more bytes than needed. */
 static struct term_char decode(const char *text, size_t len)
 {
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
@@ -168,14 +169,14 @@ static struct term_char decode(const char *text, size_t len)
 
 struct term_char term_char(const char *text)
 {
-    return decode(text, 4); /* its NUL ends it before that */
+    return decode(text, 4); /* a NUL ends it before that */
 }
 
 void term_clean(const char *text, char *buf, size_t size)
 {
     const char *ellipsis = term_ellipsis();
     const size_t room = strlen(ellipsis) + 1;
-    size_t n = 0, fits = 0; /* fits: the ellipsis still has room behind it */
+    size_t n = 0, fits = 0; /* fits: length at which an ellipsis still fits */
     while (*text) {
         struct term_char ch = term_char(text);
         size_t len = ch.harmful ? 1 : ch.len;
@@ -192,8 +193,8 @@ void term_clean(const char *text, char *buf, size_t size)
         memcpy(buf + fits, ellipsis, room);
 }
 
-/* Puts '?' for what is harmful in data, line ends and tabs aside. Returns the
- * length left. */
+/* Replaces harmful characters in data, except newlines and tabs, by '?'. Returns the new
+ * length. */
 static size_t clean(char *data, size_t len)
 {
     size_t kept = 0;
@@ -238,11 +239,11 @@ void term_vprint(FILE *to, const char *format, va_list ap)
         if (all)
             (void)vsnprintf(all, (size_t)len + 1, format, again);
         else
-            len = sizeof(some) - 1; /* as much as there is memory for */
+            len = sizeof(some) - 1; /* as much as memory allows */
     }
     va_end(again);
     char *text = all ? all : some;
-    if (len > 0) /* in one call: standard error has no buffer */
+    if (len > 0) /* in one call, as standard error has no buffer */
         (void)fwrite(text, 1, clean(text, (size_t)len), to);
     free(all);
 }
@@ -255,7 +256,7 @@ void term_print(const char *format, ...)
     va_end(ap);
 }
 
-/* Bytes at the start of text that are printed as they are. */
+/* Returns how many bytes at the start of text are printed as they are. */
 static size_t plain_length(const char *text, char also)
 {
     size_t n = 0;
@@ -264,7 +265,7 @@ static size_t plain_length(const char *text, char also)
     return n;
 }
 
-/* Beyond 16 bits as two surrogates. */
+/* Prints the escape of a character, above 16 bits as two surrogates. */
 static void put_json_escape(uint32_t code)
 {
     if (code < 0x10000)
@@ -309,8 +310,8 @@ int term_put_json(const json_t *value)
     return 0;
 }
 
-/* Bytes of the character that begins so, when they are right as far as they have come and
- * some are still to come; otherwise 0. What a carriage return is, the next byte says. */
+/* Returns the length of an incomplete but so far valid character at the start; otherwise
+ * 0. A carriage return is incomplete too, as the next byte decides its form. */
 static size_t unfinished(const char *text, size_t len)
 {
     const unsigned char *s = (const unsigned char *)text;
@@ -329,8 +330,7 @@ static size_t unfinished(const char *text, size_t len)
     return len;
 }
 
-/* Writes the first character of text to `to`. Returns how many bytes it was,
- * *n: became. */
+/* Writes the first character of text to `to`. Returns its bytes; *n: bytes written. */
 static size_t escape_one(const char *text, size_t len, char *to, size_t *n)
 {
     struct term_char ch = decode(text, len);
@@ -346,7 +346,7 @@ static size_t escape_one(const char *text, size_t len, char *to, size_t *n)
     if (ch.code == '\r' && ch.len == 1) {
         written = snprintf(form, sizeof(form), "^M");
     } else if (ch.code < 0x80 || (ch.code == 0xfffd && !replacement)) {
-        ch.len = 1; /* no UTF-8: byte by byte */
+        ch.len = 1; /* not UTF-8: byte by byte */
         written = snprintf(form, sizeof(form), "\\x%02x", (unsigned char)text[0]);
     } else {
         written = snprintf(form, sizeof(form), ch.code < 0x10000 ? "\\u%04x" : "\\U%08x",

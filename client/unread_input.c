@@ -1,9 +1,9 @@
 /* See unread_input.h.
  *
- * What is left of `find | while read f; do volt-submit gzip "$f"; done` is for the loop:
- * a standard input that the parent process has too was not made for this command. So
- * nothing is said of it, not once for each turn of the loop. The price: nothing is said
- * either of `echo a | sh -c 'volt-submit cat; true'`. */
+ * In `find | while read f; do volt-submit gzip "$f"; done` the rest of the input is for
+ * the loop: a standard input that the parent process shares was not made for this
+ * command. So it causes no warning in each turn of the loop. The price: no warning for
+ * `echo a | sh -c 'volt-submit cat; true'` either. */
 #include "client/unread_input.h"
 #include "client/say.h"
 
@@ -21,7 +21,7 @@ static bool parent_has_it(const struct stat *ours)
     return stat(path, &st) == 0 && st.st_dev == ours->st_dev && st.st_ino == ours->st_ino;
 }
 
-/* A writer that has written nothing yet may still do so. */
+/* Returns whether the pipe has data or a writer, which may still write. */
 static bool pipe_goes_on(void)
 {
     struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};

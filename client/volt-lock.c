@@ -1,4 +1,4 @@
-/* volt-lock: runs a command while it has a lock of voltd's, and ends with its code. */
+/* volt-lock: runs a command with a lock of voltd, and exits with its code. */
 #include "client/lock.h"
 #include "client/say.h"
 

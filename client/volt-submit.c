@@ -1,8 +1,8 @@
-/* volt-submit: hands jobs to voltd, and with --wait behaves like the job itself.
+/* volt-submit: submits jobs to voltd, and with --wait behaves like the job itself.
  *
- * Standard output carries ids and nothing else, one a line (with --json: events; with
- * --follow: the job's output). Whatever goes wrong on our side is exit code 125, so that
- * the codes of jobs stay theirs, as with timeout(1) and env(1). */
+ * Standard output has only ids, one per line (with --json: events; with --follow: the
+ * job's output). Errors of volt-submit itself have exit code 125, so that other codes are
+ * the jobs', as with timeout(1) and env(1). */
 #include "client/submit.h"
 #include "client/say.h"
 

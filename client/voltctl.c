@@ -1,4 +1,4 @@
-/* voltctl: asks voltd, and steers it. One verb per file in client/voltctl/. */
+/* voltctl: queries and steers voltd. Each verb is a file in client/voltctl/. */
 #include "client/say.h"
 #include "client/term.h"
 #include "wire/suggest.h"
@@ -56,7 +56,7 @@ static void help(void)
         stdout);
 }
 
-/* What fingers know from elsewhere, and what does that here. */
+/* Verbs of other programs, and their equivalents. */
 static const struct {
     const char *words, *ours;
 } foreign[] = {
@@ -97,7 +97,7 @@ static const struct {
     {" daemon-reload reconfigure reload-or-restart ", "voltctl reload"},
 };
 
-/* What has no verb here, and how far one comes without it. */
+/* Verbs of other programs without an equivalent, with advice. */
 static const struct {
     const char *words, *advice;
 } missing[] = {
@@ -144,7 +144,7 @@ static const struct {
      "takes it away"},
 };
 
-/* Options that are verbs here, those of task-spooler, or belong to one. */
+/* Options of other programs (task-spooler) that are verbs here. */
 static const struct option_elsewhere verbs_elsewhere[] = {
     {" -a --all ", "`voltctl list --all`"},
     {" -u ", "`voltctl list --owner=USER`; for a job that is urgent, `voltctl first ID`"},
@@ -178,7 +178,7 @@ static bool is_one_of(const char *words, const char *name)
     return n < (int)sizeof(word) && !strpbrk(name, " ") && strstr(words, word);
 }
 
-/* Whether it is one of them, and said. */
+/* Returns whether the verb is one of these, after a message. */
 static bool say_ours(const char *name)
 {
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
@@ -251,7 +251,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
             return CTL_EXIT_USAGE;
         (void)options_connection_take(&ctl->choice, key, o.arg);
     }
-    if (optind >= argc) { /* alone it lists */
+    if (optind >= argc) { /* without a verb: list */
         static char *list[] = {(char *)"list", NULL};
         ctl->verb = &verb_list;
         ctl->argc = 1;

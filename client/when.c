@@ -1,4 +1,4 @@
-/* Points in time; see when.h. */
+/* See when.h. */
 #include "client/when.h"
 #include "wire/duration.h"
 
@@ -25,7 +25,8 @@ static bool begins_with(const char *text, const char *word)
     return strncasecmp(text, word, len) == 0 && (!text[len] || text[len] == ' ');
 }
 
-/* Cuts the word off the end of text, with the blanks before it. */
+/* Cuts the word, and blanks before it, off the end of text. Returns whether it was
+ * there. */
 static bool cut_end(char *text, const char *word)
 {
     size_t len = strlen(text), n = strlen(word);
@@ -52,7 +53,7 @@ static int shift(const char *duration, int sign, uint64_t now, int64_t *ret)
     return 0;
 }
 
-/* -ENOENT: it is not relative. */
+/* Parses a relative time. Returns -ENOENT if it is not relative. */
 static int parse_relative(char *text, uint64_t now, int64_t *ret)
 {
     if (is_word(text, "now")) {
@@ -79,7 +80,7 @@ struct calendar {
     bool utc;
 };
 
-/* Digits, from `least` to `most` of them; -1: none such. */
+/* Parses from `least` to `most` digits; -1: no such number. */
 static int read_digits(const char **s, size_t least, size_t most)
 {
     size_t n = strspn(*s, "0123456789");
@@ -109,7 +110,7 @@ static int read_fraction(const char **s, int64_t *ret)
     return 0;
 }
 
-/* HH:MM[:SS[.FRACTION]] and nothing behind it. */
+/* Parses HH:MM[:SS[.FRACTION]] up to the end. */
 static int read_time(const char *s, struct calendar *c)
 {
     int hour = read_digits(&s, 1, 2), minute = take(&s, ':') ? read_digits(&s, 2, 2) : -1;
@@ -125,7 +126,7 @@ static int read_time(const char *s, struct calendar *c)
     return 0;
 }
 
-/* YYYY-MM-DD; leaves *s behind it. */
+/* Parses YYYY-MM-DD, and advances *s. */
 static int read_date(const char **s, struct calendar *c)
 {
     int year = read_digits(s, 4, 4), month = take(s, '-') ? read_digits(s, 1, 2) : -1;
@@ -138,7 +139,7 @@ static int read_date(const char **s, struct calendar *c)
     return 0;
 }
 
-/* A date, a time, or both with a blank or a T between them. */
+/* Parses a date, a time, or both separated by a blank or a T. */
 static int read_date_and_time(const char *s, struct calendar *c)
 {
     const char *dash = strchr(s, '-');
@@ -153,7 +154,7 @@ static int read_date_and_time(const char *s, struct calendar *c)
     return read_time(s + strspn(s, " "), c);
 }
 
-/* "Sat", "Saturday", in front; skips it. -1: none. */
+/* Parses and skips "Sat" or "Saturday" at the beginning. Returns -1: none. */
 static int read_weekday(const char **s)
 {
     static const char *const names[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
@@ -182,8 +183,8 @@ static bool cut_zone(char *text)
     return false;
 }
 
-/* Seconds since 1970, and whether there is such a day: the C library makes March of the
- * 30th of February. */
+/* Returns the seconds since 1970, and -EINVAL for a day that does not exist: the C
+ * library makes March of the 30th of February. */
 static int seconds_of(struct calendar *c, int64_t *ret)
 {
     const struct tm asked = c->tm;
@@ -216,7 +217,8 @@ static int parse_calendar(char *text, uint64_t now, int64_t *ret)
         if (c.weekday < 0 && begins_with(s, days[i].name)) {
             c.tm.tm_mday += days[i].days;
             c.tm.tm_isdst = -1;
-            (void)(c.utc ? timegm(&c.tm) : mktime(&c.tm)); /* over the end of a month */
+            (void)(c.utc ? timegm(&c.tm) : mktime(&c.tm)); /* corrects the end of a
+                                                            * month */
             s += strlen(days[i].name);
             r = *s ? read_time(s + strspn(s, " "), &c) : 0;
         }
@@ -231,7 +233,7 @@ static int parse_calendar(char *text, uint64_t now, int64_t *ret)
 
 /* --- all of it ---------------------------------------------------------------------- */
 
-/* @SECONDS[.FRACTION] */
+/* Parses @SECONDS[.FRACTION]. */
 static int parse_epoch(const char *s, int64_t *ret)
 {
     int64_t fraction = 0;

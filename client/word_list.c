@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Takes the word, also on failure. */
+/* Adds a word, which it takes, also on failure. */
 static int take(struct word_list *l, char *word)
 {
     if (word && l->n + 1 >= l->room) {
@@ -44,8 +44,8 @@ int word_list_addf(struct word_list *l, const char *format, ...)
     return take(l, word);
 }
 
-/* Copies one word, which begins at s, without its quotes, to the room at `to`. What
- * follows it; NULL: a quote is not closed. */
+/* Copies the word at s, without its quotes, to `to`. Returns the text after it; NULL: a
+ * quote is not closed. */
 static const char *unquote(const char *s, char *to)
 {
     char quote = '\0';

@@ -1,4 +1,4 @@
-/* Results of arrays; see array_results.h. */
+/* See array_results.h. */
 #include "client/voltctl/array_results.h"
 #include "client/elements.h"
 #include "client/job_view.h"
@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOWN 600 /* bytes of ranges in a block; all of them are in the JSON */
+#define SHOWN 600 /* bytes of ranges in a block; JSON has all */
 
 struct gathering {
     struct array_results *to;
     size_t len, room;    /* of to->failed */
-    int64_t first, last; /* the range that grows; -1: none yet */
+    int64_t first, last; /* the range being extended; -1: none */
 };
 
 static void count(json_t *counts, const char *word, int64_t n)

@@ -1,4 +1,4 @@
-/* voltctl cancel: end jobs, or keep them from starting. */
+/* voltctl cancel: ends jobs, or prevents their start. */
 #include "client/voltctl/steer.h"
 #include "client/voltctl/verbs.h"
 

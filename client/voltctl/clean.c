@@ -1,4 +1,4 @@
-/* voltctl clean: forget ended jobs before their time. */
+/* voltctl clean: forgets ended jobs early. */
 #include "wire/duration.h"
 #include "client/id_range.h"
 #include "client/job_view.h"
@@ -34,7 +34,7 @@ struct clean {
     bool quiet, json, all, dry_run, some; /* some: older_usec or keep was given */
 };
 
-/* *count grows by what was forgotten. */
+/* Forgets jobs, and adds their number to *count. */
 static int forget(struct ctl *ctl, const struct clean *c, int64_t *count)
 {
     json_t *params = json_pack("{s:O*, s:I, s:I}", "filter", c->filter, "older_than_usec",
@@ -47,7 +47,8 @@ static int forget(struct ctl *ctl, const struct clean *c, int64_t *count)
     return code;
 }
 
-/* Ids beyond one message follow in others, but where some of all of them are to stay. */
+/* Forgets ids, in several messages if needed; with --keep in one, as it applies to all
+ * ids together. */
 static int forget_ids(struct ctl *ctl, struct clean *c, char *const *ids, size_t nids,
                       int64_t *count)
 {
@@ -98,7 +99,7 @@ static int clean(struct ctl *ctl, struct clean *c)
     return code;
 }
 
-/* 0, or the usage was wrong and that was said. */
+/* Takes an option. Returns 0, or CTL_EXIT_USAGE after an error message. */
 static int take(struct ctl *ctl, struct clean *c, int key)
 {
     const char *arg = ctl->options.arg;

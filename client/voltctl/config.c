@@ -1,4 +1,4 @@
-/* voltctl config: the configuration in force. */
+/* voltctl config: prints the configuration in force. */
 #include "client/voltctl/verbs.h"
 #include "client/term.h"
 

@@ -1,4 +1,4 @@
-/* Shared parts of voltctl; see ctl.h. */
+/* See ctl.h. */
 #include "client/voltctl/ctl.h"
 #include "wire/duration.h"
 #include "client/job_view.h"
@@ -60,7 +60,8 @@ bool ctl_json_only(struct ctl *ctl, bool *ret_json)
 int ctl_each(struct ctl *ctl, char *const *ids, int n, ctl_one_fn *one, void *arg)
 {
     int worst = CTL_EXIT_OK;
-    for (int i = 0; i < n && ctl->client; i++) { /* the code that lost it has said so */
+    for (int i = 0; i < n && ctl->client; i++) { /* a lost connection was reported
+                                                  * already */
         int code = one(ctl, ids[i], arg);
         worst = code > worst ? code : worst;
     }
@@ -132,8 +133,8 @@ int ctl_open(struct ctl *ctl, enum address_endpoint which)
     return CTL_EXIT_NO_DAEMON;
 }
 
-/* What the daemon does not take of an option is wrong usage like any other: its own name
- * is the one to say. */
+/* Prints the daemon's refusal of an option's value with the name of the option, as an
+ * error of usage. */
 static bool say_option_error(const struct client_reply *reply)
 {
     static const struct {
@@ -186,7 +187,7 @@ int ctl_lost(int r)
     return CTL_EXIT_FAILED;
 }
 
-/* The connection is lost, or of no use any more. */
+/* Drops the connection, which is lost or of no use. */
 static int drop(struct ctl *ctl, int r)
 {
     client_free(ctl->client);
@@ -202,8 +203,8 @@ int ctl_send(struct ctl *ctl, const char *method, json_t *parameters, unsigned f
     return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
 }
 
-/* The call once more, on the control socket: it has places that are kept for the user of
- * his own voltd, and for root. False: it is of no use. */
+/* Repeats the call on the control socket, which has reserved places for the user of his
+ * own voltd and for root. Returns false if that failed. */
 static bool send_reserved(struct ctl *ctl)
 {
     struct client_tried tried;
@@ -282,7 +283,7 @@ int ctl_ask(struct ctl *ctl, enum address_endpoint address, const char *method,
     return code;
 }
 
-/* The value of an option as it is. */
+/* Sets a member to the value of an option. */
 static int set_word(json_t *filter, const char *name, const char *option,
                     const char *value)
 {
@@ -292,8 +293,8 @@ static int set_word(json_t *filter, const char *name, const char *option,
     return -EINVAL;
 }
 
-/* Appends the words of a list with commas: at least one, because an empty list would
- * stand for nothing where somebody's variable was empty. */
+/* Appends the words of a list separated by commas. At least one is needed, as an empty
+ * list would match no job where a variable was empty. */
 static int add_words(json_t *filter, const char *name, const char *option,
                      const char *list)
 {
@@ -318,7 +319,7 @@ static int add_words(json_t *filter, const char *name, const char *option,
     return any ? 0 : -EINVAL;
 }
 
-/* One with wildcards is a pattern. */
+/* Sets the name; with wildcards it is a pattern. */
 static int set_name(json_t *filter, const char *text)
 {
     return set_word(filter, strpbrk(text, "*?[") ? "name_glob" : "name", "name", text);
@@ -352,7 +353,7 @@ static int add_label(json_t *filter, const char *text)
     return r;
 }
 
-/* submitted_since_usec, submitted_until_usec */
+/* Sets submitted_since_usec or submitted_until_usec. */
 static int set_time(json_t *filter, const char *option, const char *text)
 {
     char name[32];
@@ -376,7 +377,7 @@ static int set_time(json_t *filter, const char *option, const char *text)
     return -EINVAL;
 }
 
-/* Words of --state that are none here. */
+/* Words for --state that are no states here. */
 static const struct option_elsewhere states_elsewhere[] = {
     {" failed success exit signal timeout exec_failed cancelled lost output_limit expired ",
      "--result: it is how a job has ended"},

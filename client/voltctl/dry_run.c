@@ -18,7 +18,7 @@ struct dry_list {
     uint64_t now, seen, count;
 };
 
-/* Whether it would be meant. Forget passes over the newest that match. */
+/* Returns whether the job would be meant. Forget skips the newest jobs that match. */
 static bool is_meant(struct dry_list *l, const json_t *job)
 {
     const struct dry_run *d = l->d;
@@ -46,7 +46,7 @@ static int take_page(struct dry_list *l, const json_t *jobs)
     return r;
 }
 
-/* Takes filter. */
+/* Lists all jobs that match the filter, which it takes. */
 static int take_all(struct ctl *ctl, struct dry_list *l, json_t *filter)
 {
     json_t *fields = json_pack("[s,s,s]", "state", "ended_at_usec", "submitted_at_usec");
@@ -67,7 +67,7 @@ static int take_all(struct ctl *ctl, struct dry_list *l, json_t *filter)
     return code;
 }
 
-/* Asks whether the verb would take these ids: Forget by itself, told to keep all that
+/* Asks whether the verb would accept these ids, by a Forget that keeps all jobs that
  * match. */
 static int check_ids(struct ctl *ctl, const struct dry_run *d, json_t *filter)
 {

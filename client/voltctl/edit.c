@@ -1,4 +1,4 @@
-/* voltctl edit and voltctl first: jobs that wait ask for something else. */
+/* voltctl edit and voltctl first: change waiting jobs. */
 #include "client/after.h"
 #include "client/id_range.h"
 #include "client/job_view.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beside those of volt-submit. */
+/* Options beside those of volt-submit. */
 enum {
     OPT_NO_CLAIMS = OPTION_LONG + 300,
     OPT_NOW,
@@ -97,7 +97,7 @@ static const struct option_entry first_options[] = {
 };
 
 struct edit {
-    json_t *changes; /* NULL: none; then it goes first */
+    json_t *changes; /* NULL: none; then the jobs go first */
     const char *done;
     bool quiet, json;
     json_t *filter; /* NULL: none */
@@ -106,9 +106,9 @@ struct edit {
     int64_t count;
 };
 
-#define NONE "none" /* what goes back to its default */
+#define NONE "none" /* resets a value to its default */
 
-/* What an option is about, where another says that there is none of it. */
+/* The subject of an option, for options that remove it. */
 enum { PART_TIME = 1, PART_AFTER = 2, PART_CLAIMS = 4, PARTS = 3 };
 #define NO_PART(part) ((part) << PARTS)
 
@@ -176,7 +176,8 @@ static unsigned asks(int key)
     }
 }
 
-/* CTL_EXIT_OK, or the mistake is said: of one part two options say the opposite. */
+/* Checks that no options contradict each other. Returns CTL_EXIT_OK, or another code
+ * after an error message. */
 static int check_parts(const struct ctl *ctl, const struct edit *e)
 {
     static const struct {
@@ -192,7 +193,7 @@ static int check_parts(const struct ctl *ctl, const struct edit *e)
     return CTL_EXIT_OK;
 }
 
-/* What volt-submit has as well. */
+/* Takes options that volt-submit has too. */
 static int take_condition(json_t *changes, int key, const char *arg)
 {
     if (key == OPT_START_BY && strcmp(arg, NONE) == 0) {
@@ -202,8 +203,9 @@ static int take_condition(json_t *changes, int key, const char *arg)
     return submit_conditions_take(changes, key, arg) < 0 ? CTL_EXIT_USAGE : CTL_EXIT_OK;
 }
 
-/* Which jobs: a queue and a name are what they are to have, so those that they have are
- * called otherwise here. 1: taken; 0: it is none of these; negative: said. */
+/* Takes an option of the filter. --queue and --name are new values here, so the filter
+ * has other names for them. Returns 1: taken; 0: another option; negative after an error
+ * message. */
 static int take_filter(struct edit *e, int key, const char *arg)
 {
     key = key == OPT_OLD_QUEUE ? CTL_OPT_QUEUE : key == OPT_OLD_NAME ? CTL_OPT_NAME : key;
@@ -254,7 +256,7 @@ static int take(struct ctl *ctl, struct edit *e, int key)
     return CTL_EXIT_OK;
 }
 
-/* False: return ctl->code. */
+/* Reads all options. False: return ctl->code. */
 static bool read_options(struct ctl *ctl, struct edit *e)
 {
     int key;
@@ -279,7 +281,7 @@ static int call(struct ctl *ctl, struct edit *e, char *const *ids, size_t n)
     if (e->filter || e->all)
         (void)json_object_set_new(params, "filter",
                                   e->filter ? json_deep_copy(e->filter) : json_object());
-    if (n > 0) /* beside a filter they would widen it: within, both must match */
+    if (n > 0) /* inside the filter, so that jobs must match both */
         (void)json_object_set_new(e->filter ? json_object_get(params, "filter") : params,
                                   "ids", ctl_strings(ids, (int)n));
     int code = ctl_call(ctl, "org.voltd.jobs.Edit", params, &reply);
@@ -288,8 +290,8 @@ static int call(struct ctl *ctl, struct edit *e, char *const *ids, size_t n)
     return code;
 }
 
-/* All of a message are changed, or none. Those that go first have an order: they are in
- * one. */
+/* Edits the jobs; those of a message are edited all or none. Jobs that go first go in one
+ * message, as their order matters. */
 static int edit_all(struct ctl *ctl, struct edit *e, char *const *ids, size_t n)
 {
     int code;
@@ -304,8 +306,8 @@ static int edit_all(struct ctl *ctl, struct edit *e, char *const *ids, size_t n)
     return code;
 }
 
-/* Which are meant; connected then. Of a range those that wait: the others may be no jobs,
- * or none that wait any more. */
+/* Connects and chooses the jobs that are meant: of ranges those that wait, as other ids
+ * may be no jobs or wait no longer. */
 static int choose(struct ctl *ctl, const struct edit *e)
 {
     const size_t named = ctl->nids;
@@ -320,7 +322,7 @@ static int choose(struct ctl *ctl, const struct edit *e)
     return code == CTL_EXIT_OK && ctl->nids == 0 ? CTL_EXIT_NO_SUCH_JOB : code;
 }
 
-/* Returns how many ids there are; -1: return ctl->code, the mistake is said. */
+/* Reads the ids. Returns their number; -1: return ctl->code, after an error message. */
 static int read_ids(struct ctl *ctl, const struct edit *e)
 {
     char **ids;
@@ -337,7 +339,7 @@ static int read_ids(struct ctl *ctl, const struct edit *e)
     return -1;
 }
 
-/* The jobs that it is to wait for. */
+/* Resolves the jobs to wait for. */
 static int resolve(struct ctl *ctl, struct edit *e)
 {
     struct volt_error err;

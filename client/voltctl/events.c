@@ -1,4 +1,4 @@
-/* voltctl events: what happens to jobs, while it happens. */
+/* voltctl events: prints events of jobs as they happen. */
 #include "client/job_view.h"
 #include "client/term.h"
 #include "client/reconnect.h"
@@ -60,7 +60,7 @@ static void print_event(const struct watch *w, const json_t *event)
     (void)putchar('\n');
 }
 
-/* True when enough have been printed. */
+/* Prints a reply. Returns true when enough events were printed. */
 static bool print_reply(struct watch *w, const json_t *p)
 {
     size_t i;
@@ -77,8 +77,8 @@ static bool print_reply(struct watch *w, const json_t *p)
     return say_flush() < 0 || (w->counted && w->count == 0);
 }
 
-/* Follows on one connection. 0: enough was printed; 1: refused, *error filled; negative
- * as client_receive(). */
+/* Follows on one connection. Returns 0: enough was printed; 1: an error reply, in *error;
+ * negative as client_receive(). */
 static int follow(struct ctl *ctl, struct watch *w, struct client_reply *error)
 {
     json_t *params = json_pack("{s:O*}", "filter", w->filter);
@@ -134,7 +134,7 @@ static int watch(struct ctl *ctl, struct watch *w)
     return r < 0 ? ctl_lost(r) : code;
 }
 
-/* Nothing ever happens to a job that is not there: said instead of waiting for it. */
+/* Checks that all ids exist, as an unknown job would have no events ever. */
 static int check_ids(struct ctl *ctl, char *const *ids, int n)
 {
     int code = n > 0 ? ctl_open(ctl, ADDRESS_JOBS) : CTL_EXIT_OK;

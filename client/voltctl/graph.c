@@ -1,4 +1,4 @@
-/* voltctl graph: jobs that wait for others, as a tree. */
+/* voltctl graph: prints jobs that wait for others as a tree. */
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/term.h"
@@ -10,17 +10,17 @@
 #include <unistd.h>
 
 enum {
-    DEEPEST = 100,  /* levels that are printed */
-    PORTION = 10000 /* ids of one call: a message holds 20,000 tokens */
+    DEEPEST = 100,  /* levels printed */
+    PORTION = 10000 /* ids in a call: a message holds 20,000 tokens */
 };
 
 static const struct option_entry options[] = {CTL_OPTIONS_END};
 
 struct graph {
-    json_t *jobs; /* by id: those that have not ended, and those they were to wait for */
-    json_t *waiting; /* by id of a job: what waits for it, {id, when} each */
+    json_t *jobs;    /* by id: jobs that have not ended, and their antecedents */
+    json_t *waiting; /* by id of a job: its dependents, {id, when} each */
     json_t *printed; /* by id */
-    json_t *wanted;  /* by id: the trees that are printed; NULL: all are */
+    json_t *wanted;  /* by id: roots of the trees to print; NULL: all */
 };
 
 static int add_edges(struct graph *g, json_t *job)
@@ -44,7 +44,7 @@ static int add_edges(struct graph *g, json_t *job)
     return json_object_set(g->jobs, id, job);
 }
 
-/* Adds the jobs that match, with what they wait for or without; takes filter. */
+/* Adds the jobs that match, with or without their antecedents; takes filter. */
 static int fetch(struct ctl *ctl, struct graph *g, json_t *filter, bool with_edges)
 {
     json_t *params =
@@ -71,7 +71,7 @@ static int fetch(struct ctl *ctl, struct graph *g, json_t *filter, bool with_edg
     return code;
 }
 
-/* All jobs of this user that have not ended. */
+/* Fetches all jobs of this user that have not ended. */
 static int fetch_live(struct ctl *ctl, struct graph *g)
 {
     char user[32];
@@ -81,7 +81,7 @@ static int fetch_live(struct ctl *ctl, struct graph *g)
                  true);
 }
 
-/* Those that are waited for, and have ended. */
+/* Fetches antecedents that have ended. */
 static int fetch_ended(struct ctl *ctl, struct graph *g)
 {
     json_t *ids = json_array(), *unused;
@@ -112,7 +112,7 @@ static const char *text_of(const char *when)
                                         : "";
 }
 
-/* "queued", "done, exit 3", or "ended": it is known no more. */
+/* Prints "queued", "done, exit 3", or "ended" if no more is known. */
 static void print_state(const json_t *job)
 {
     const char *state = job_view_string(job, "state");
@@ -124,7 +124,7 @@ static void print_state(const json_t *job)
         term_print("%s", job ? state : "ended");
 }
 
-/* True: it has not been printed before. */
+/* Prints the line of a job. Returns true if the job was not printed before. */
 static bool print_line(struct graph *g, const char *id, const char *when, bool each,
                        unsigned depth)
 {
@@ -165,14 +165,14 @@ static const json_t *edges_of(const struct graph *g, const char *id)
     return json_object_get(json_object_get(job, "spec"), "after");
 }
 
-/* It waits for something that is in the tree itself. */
+/* Returns whether the job waits for a job in the tree. */
 static bool is_below(const struct graph *g, const char *id)
 {
     return json_array_size(edges_of(g, id)) > 0;
 }
 
-/* The trees that this job is in: those of all that it waits for, and so on up. 0; -1: no
- * memory. */
+/* Marks the trees that have this job: those of all jobs that it waits for, directly or
+ * not. Returns 0; -1: no memory. */
 static int want(struct graph *g, const char *id)
 {
     json_t *above = json_array(), *seen = json_object(), *edge;
@@ -193,7 +193,7 @@ static int want(struct graph *g, const char *id)
     return r;
 }
 
-/* A ctl_one_fn: its trees are wanted. */
+/* A ctl_one_fn that marks the job's trees. */
 static int want_one(struct ctl *ctl, const char *id, void *arg)
 {
     struct graph *g = arg;
@@ -203,7 +203,7 @@ static int want_one(struct ctl *ctl, const char *id, void *arg)
     else if (json_object_get(g->jobs, id) || (r = ctl_find(ctl, id, NULL)) == CTL_EXIT_OK)
         term_print("%s: none of your jobs waits for it, and it waits for none\n", id);
     else
-        return r; /* said */
+        return r; /* after an error message */
     if (r < 0)
         say("out of memory");
     return r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;

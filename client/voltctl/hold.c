@@ -1,4 +1,4 @@
-/* voltctl hold and voltctl release: keep jobs from starting, for a while. */
+/* voltctl hold and voltctl release: prevent jobs from starting, for a while. */
 #include "client/voltctl/steer.h"
 #include "client/voltctl/verbs.h"
 

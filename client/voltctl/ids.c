@@ -1,4 +1,4 @@
-/* Operands that name jobs: ids, ranges of them, @last. See ctl.h. */
+/* See ctl.h: operands that name jobs (ids, ranges, @last). */
 #include "client/id_range.h"
 #include "client/index_list.h"
 #include "client/job_view.h"
@@ -53,7 +53,7 @@ int ctl_ids_add(struct ctl *ctl, const char *id)
     return 0;
 }
 
-/* The newest of this user's jobs in one answer; NULL: none of these is. */
+/* Returns the newest of this user's jobs in an answer; NULL: none. */
 static const json_t *newest_of_mine(const json_t *jobs)
 {
     size_t i;
@@ -66,9 +66,8 @@ static const json_t *newest_of_mine(const json_t *jobs)
     return NULL;
 }
 
-/* Looks for the job that this user has submitted last, of this name; NULL: of any. Root
- * sees those of others as well, which are passed over. 0; 1: there is none; -1: see
- * ctl->code. */
+/* Finds the newest job of this user, with this name unless NULL. Root also sees jobs of
+ * others, which are skipped. Returns 0; 1: none; -1: see ctl->code. */
 static int find_newest(struct ctl *ctl, const char *name, char *buf, size_t size)
 {
     json_t *cursor = NULL;
@@ -107,7 +106,7 @@ static int find_last(struct ctl *ctl, char *buf, size_t size)
     return r == 0 ? 0 : -1;
 }
 
-/* A word that begins as no id does is the name of the user's newest job of that name. */
+/* Adds the user's newest job of that name, for a word that cannot be an id. */
 static int add_named(struct ctl *ctl, const char *word)
 {
     struct client_tried tried;
@@ -134,7 +133,7 @@ static bool is_name(const char *word)
            mbstowcs(NULL, word, 0) != (size_t)-1;
 }
 
-/* All that the text stands for; word: what was written. */
+/* Adds the ids of a range; word: as written. */
 static int add_range(struct ctl *ctl, const char *text, const char *word)
 {
     struct id_range range;
@@ -152,7 +151,7 @@ static int add_range(struct ctl *ctl, const char *text, const char *word)
     return r;
 }
 
-/* The elements of these indexes; array: the text of its id, n bytes of it. */
+/* Adds the elements with these indexes; array: the text of its id, n bytes. */
 static int add_indexes(struct ctl *ctl, const struct index_list *l, const char *array,
                        int n, const char *word)
 {
@@ -172,7 +171,7 @@ static int add_indexes(struct ctl *ctl, const struct index_list *l, const char *
     return r;
 }
 
-/* 17_[1-3,7]; list: from the bracket on. */
+/* Adds 17_[1-3,7]; list: from the bracket on. */
 static int add_list(struct ctl *ctl, const char *text, const char *list, const char *word)
 {
     const size_t len = strlen(list);
@@ -211,8 +210,8 @@ static int add_listed(void *arg, const char *range)
     return add_range(arg, range, LAST);
 }
 
-/* The newest job, or all jobs of the list that was submitted last; with elements behind
- * it, those of the newest job. */
+/* Adds the newest job, or all jobs of the list submitted last; with elements, those of
+ * the newest job. */
 static int add_last(struct ctl *ctl, const char *word)
 {
     const char *elements = word + strlen(LAST);
@@ -238,7 +237,7 @@ static int add_word(struct ctl *ctl, const char *word)
     return is_name(word) ? add_named(ctl, word) : add_text(ctl, word, word);
 }
 
-/* Up to the next comma that is not in brackets. */
+/* Returns the length up to the next comma outside of brackets. */
 static size_t word_length(const char *words)
 {
     size_t n = strcspn(words, ",[");
@@ -247,8 +246,8 @@ static size_t word_length(const char *words)
     return n + strcspn(words + n, ",");
 }
 
-/* Words with commas between them. What follows an element is one too: 3 behind 17_1 may
- * be meant as 17_3. */
+/* Adds words separated by commas. A word after an element must be an element, as 3 after
+ * 17_1 may mean 17_3. */
 static int add_words(struct ctl *ctl, const char *words)
 {
     bool element = false;
@@ -304,8 +303,8 @@ static int compare(const void *a, const void *b)
     return x.first < y.first ? -1 : x.first > y.first;
 }
 
-/* Where fewer are meant than were named. Gaps in a range are the rule: each volt-lock
- * takes a number. */
+/* Reports if fewer jobs are meant than named. Gaps in a range are normal, as each
+ * volt-lock takes an id. */
 static void say_chosen(const struct ctl *ctl, size_t named, bool filtered)
 {
     if (ctl->nids == 0 && filtered)
@@ -331,7 +330,8 @@ static int note_known(struct ctl *ctl, const char *id, void *known)
     return CTL_EXIT_OK;
 }
 
-/* The ids of the jobs that match; takes filter. A code, with the reason said. */
+/* Calls take with each id that matches; takes filter. Returns an exit code, after an
+ * error message if it failed. */
 static int each_matching(struct ctl *ctl, json_t *filter, take_id_fn *take, void *arg)
 {
     json_t *params = json_pack("{s:o, s:[]}", "filter", filter, "fields"), *job;
@@ -352,7 +352,7 @@ static int each_matching(struct ctl *ctl, json_t *filter, take_id_fn *take, void
     return code;
 }
 
-/* Of those that were named, leaves these that are jobs, and match, in their order. */
+/* Reduces the named ids to jobs that match, in order. */
 static int keep_matching(struct ctl *ctl, const json_t *filter)
 {
     json_t *known = json_object();

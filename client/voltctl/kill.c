@@ -1,4 +1,4 @@
-/* voltctl kill: a signal to running jobs. */
+/* voltctl kill: sends a signal to running jobs. */
 #include <ctype.h>
 #include <signal.h>
 #include <string.h>
@@ -37,8 +37,8 @@ static bool waits(const struct client_reply *reply)
     return strcmp(state, "queued") == 0 || strcmp(state, "starting") == 0;
 }
 
-/* What is starting has its process in a moment; of what has none any more, and is
- * running, the end is known in a moment; or it was starting when it was looked at. */
+/* Returns whether to ask again: a starting job will soon have a process, and the end of a
+ * running job without one will soon be known. */
 static bool is_between(const struct client_reply *reply)
 {
     const char *state = job_view_string(reply->parameters, "state");
@@ -55,7 +55,7 @@ static int send_signal(struct ctl *ctl, const char *id, const struct kill *k,
     return code == CTL_EXIT_OK ? ctl_answer(ctl, NULL, ret) : code;
 }
 
-/* As kill -0 does. */
+/* Asks whether the job runs, as kill -0 does. */
 static int ask(struct ctl *ctl, const char *id)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -111,16 +111,16 @@ static void print_signals(void)
             term_print("%2d %s\n", n, name);
 }
 
-/* "9", "KILL", "SIGKILL" as kill(1) takes them behind one dash: no option of ours has
- * such a name. */
+/* Takes "9", "KILL" or "SIGKILL" after a dash, as kill(1) does; no option has such a
+ * name. */
 static bool take_short(const char *name, struct kill *k)
 {
     return name[0] != '-' && (name[1] || isdigit((unsigned char)name[0])) &&
            take_signal(k, name) == 0;
 }
 
-/* Takes such words wherever they stand before "--", out of argv. False, and said: one
- * looks like a signal, and is none. */
+/* Takes such words out of argv, anywhere before "--". Returns false, after an error
+ * message, for a word that looks like a signal but is none. */
 static bool take_shorts(struct ctl *ctl, struct kill *k)
 {
     for (int i = 1; i < ctl->argc && strcmp(ctl->argv[i], "--") != 0;) {
@@ -163,7 +163,7 @@ static int parse(struct ctl *ctl, struct kill *k)
     return OPTION_END;
 }
 
-/* A filter means jobs that run, and of arrays the elements. */
+/* Signals the chosen jobs. A filter selects running jobs, and of arrays the elements. */
 static int kill_chosen(struct ctl *ctl, struct kill *k)
 {
     if (k->filter && !json_object_get(k->filter, "states"))

@@ -1,6 +1,6 @@
-/* voltctl list: jobs as a table, or as JSON. What voltd answers is printed page by page,
- * and the next page is asked for before that; only what has to be sorted or turned round
- * is held as a whole. JSON for a program is printed as it came, without being parsed. */
+/* voltctl list: prints jobs as a table, or as JSON. Each page is printed as it comes,
+ * after the next one was requested. Only output that is sorted or reversed is collected
+ * first. JSON for a program is printed as received, without parsing. */
 #include "client/id_range.h"
 #include "client/job_view.h"
 #include "client/say.h"
@@ -19,8 +19,8 @@ enum {
     OPT_NO_LEGEND,
     OPT_SORT,
     PAGE = 1000,
-    PORTION = 10000, /* ids of one call: a message holds 20,000 tokens */
-    ENDED_SHOWN = 5  /* on a terminal, below those that wait and run */
+    PORTION = 10000, /* ids in a call: a message holds 20,000 tokens */
+    ENDED_SHOWN = 5  /* on a terminal, after those that wait or run */
 };
 
 static const struct option_entry options[] = {
@@ -59,7 +59,7 @@ static const struct option_elsewhere elsewhere[] = {
     {NULL, NULL},
 };
 
-enum { RUNNING_SHOWN = 16 }; /* ids below a list */
+enum { RUNNING_SHOWN = 16 }; /* ids printed after a list */
 
 enum format { AS_TABLE = 0, AS_JSON, AS_NDJSON };
 
@@ -68,23 +68,23 @@ struct listing {
     bool all, newest, legend, has_limit, has_since, orphans, elements;
     enum format format;
     struct list_columns columns, by;
-    bool chosen; /* the columns: none is left out */
+    bool chosen; /* columns were chosen: none is left out */
     uint64_t limit;
     char **ids; /* operands; 0: all jobs */
     size_t nids;
 
-    json_t *also;     /* parameters of List: what of the specs is needed */
-    uint64_t now;     /* for all of them */
+    json_t *also;     /* parameters of List: fields of the specs */
+    uint64_t now;     /* the same for all jobs */
     uint64_t fetched; /* jobs */
-    json_t *held;     /* those that are printed in the end; NULL: each page at once */
-    bool as_text;     /* the jobs are printed as they come, without being parsed */
+    json_t *held;     /* jobs to print at the end; NULL: pages are printed as they come */
+    bool as_text;     /* jobs are printed as received, without parsing */
     struct table *table;
-    bool begun;     /* the JSON */
+    bool begun;     /* of the JSON */
     uint64_t told;  /* jobs */
-    json_t *states; /* on a terminal: how many jobs of each state */
+    json_t *states; /* on a terminal: number of jobs by state */
     char *running[RUNNING_SHOWN];
-    size_t nrunning; /* may be more than RUNNING_SHOWN */
-    json_t *listed; /* ids, where some were asked for; otherwise NULL */
+    size_t nrunning; /* may exceed RUNNING_SHOWN */
+    json_t *listed; /* ids seen, if some were requested; otherwise NULL */
 };
 
 static int take_output(struct ctl *ctl, struct listing *l, const char *arg)
@@ -163,8 +163,8 @@ static struct table *new_table(const struct listing *l)
     return list_columns_table(&l->columns, l->chosen, width, l->legend);
 }
 
-/* Counts the job for the line below the list, as its beginning may have scrolled by. 0;
- * -ENOMEM. */
+/* Counts the job for the line after the list, as the beginning may have scrolled by.
+ * Returns 0 or -ENOMEM. */
 static int count_state(struct listing *l, const json_t *job)
 {
     const char *state = job_view_string(job, "state");
@@ -190,7 +190,7 @@ static int add_row(struct listing *l, const json_t *job)
     return l->table ? list_columns_add(&l->columns, l->table, job, l->now) : -ENOMEM;
 }
 
-/* One array, a job a line; or without it. */
+/* Begins a job in JSON: in an array, a job per line, or without one. */
 static void before_json(struct listing *l)
 {
     if (l->format == AS_JSON)
@@ -248,8 +248,8 @@ static int print_jobs(struct listing *l, json_t *jobs)
     return CTL_EXIT_OK;
 }
 
-/* An array of JSON that is not closed is no list: what failed in the middle is not taken
- * for all there is. */
+/* Ends the output. After an error an array of JSON stays open, so that a part is not
+ * taken for all. */
 static int end_printing(struct listing *l)
 {
     if (l->format == AS_JSON)
@@ -263,7 +263,7 @@ static int end_printing(struct listing *l)
 
 /* --- what comes in ------------------------------------------------------------------ */
 
-/* What is needed of the jobs: all, for programs, or what the columns show. */
+/* Returns the fields to request: all for programs, otherwise those of the columns. */
 static json_t *wishes(const struct listing *l)
 {
     if (l->format != AS_TABLE)
@@ -276,13 +276,14 @@ static json_t *wishes(const struct listing *l)
     return json_pack("{s:o, s:o}", "fields", fields, "spec_fields", spec_fields);
 }
 
-/* How many the next answer may have. */
+/* Returns how many jobs the next answer may have. */
 static uint64_t wanted(const struct listing *l)
 {
     return l->has_limit && l->limit - l->fetched < PAGE ? l->limit - l->fetched : PAGE;
 }
 
-/* Takes the cursor; NULL: from the beginning. What has no bound comes in a stream. */
+/* Requests a page; without a limit a stream of all. Takes the cursor; NULL: from the
+ * beginning. */
 static int ask(struct ctl *ctl, const struct listing *l, bool newest_first,
                json_t *cursor)
 {
@@ -296,19 +297,19 @@ static int ask(struct ctl *ctl, const struct listing *l, bool newest_first,
     return ctl_send(ctl, "org.voltd.jobs.List", params, l->has_limit ? 0 : CLIENT_MORE);
 }
 
-/* Takes back a wish that an older voltd does not know. False: there is none such. */
+/* Drops a parameter that an older voltd does not know. Returns false if there is none. */
 static bool forgo(struct listing *l, const char *wish)
 {
     if (!json_object_get(l->also, wish))
         return false;
     (void)json_object_del(l->also, wish);
-    if (strcmp(wish, "spec_fields") == 0) /* then all of the specs */
+    if (strcmp(wish, "spec_fields") == 0) /* then whole specs */
         (void)json_object_set_new(l->also, "with_spec", json_true());
     return true;
 }
 
-/* The next answer; after the first refusals of an older voltd without what it does not
- * know. */
+/* Receives the next answer. If an older voltd refuses parameters, asks again without
+ * them. */
 static int receive(struct ctl *ctl, struct listing *l, bool newest_first,
                    struct client_list *jobs, struct client_reply *ret)
 {
@@ -325,7 +326,8 @@ static int receive(struct ctl *ctl, struct listing *l, bool newest_first,
     return code;
 }
 
-/* Every page of what the filter says. The connection is of no use where that fails. */
+/* Fetches and prints all pages for the filter. On error the connection is of no further
+ * use. */
 static int fetch_pages(struct ctl *ctl, struct listing *l, bool newest_first)
 {
     bool more = wanted(l) > 0;
@@ -354,8 +356,7 @@ static int fetch_pages(struct ctl *ctl, struct listing *l, bool newest_first)
     return code;
 }
 
-/* The jobs come in the order that they were asked for; ids that one message cannot hold
- * are asked for in portions. */
+/* Fetches jobs in the requested order; many ids in portions, as a message is limited. */
 static int fetch(struct ctl *ctl, struct listing *l, bool newest_first)
 {
     size_t portions = (l->nids + PORTION - 1) / PORTION;
@@ -371,8 +372,8 @@ static int fetch(struct ctl *ctl, struct listing *l, bool newest_first)
 
 /* --- the end of it ------------------------------------------------------------------ */
 
-/* The newest that have ended, below those that wait or run. False: there are none, or
- * voltd does not tell. */
+/* Prints the newest ended jobs after those that wait or run. Returns false if there are
+ * none, or on error. */
 static bool print_ended(struct ctl *ctl, const struct listing *l)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -396,7 +397,7 @@ static bool print_ended(struct ctl *ctl, const struct listing *l)
     return n > 0;
 }
 
-/* "100 jobs listed: 2 running (9-10), 98 queued." */
+/* Prints "100 jobs listed: 2 running (9-10), 98 queued.". */
 static void print_counts(const struct listing *l)
 {
     char ids[RUNNING_SHOWN * 24];
@@ -441,7 +442,7 @@ static void print_closing(struct ctl *ctl, const struct listing *l)
                l->all ? "" : "All that have ended: voltctl list --all");
 }
 
-/* On a terminal: that there is more than meets the eye. */
+/* Prints, on a terminal, that orphans run. */
 static void hint_at_orphans(struct ctl *ctl)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -453,8 +454,8 @@ static void hint_at_orphans(struct ctl *ctl)
     client_reply_fini(&reply);
 }
 
-/* What was asked for by its id and is not listed: filtered out, or not there, which is
- * said; of a range some may be missing. */
+/* Checks requested ids that were not listed: they do not match, or an error is printed as
+ * they do not exist. Ids of a range may be missing. */
 static int check_ids(struct ctl *ctl, const struct listing *l)
 {
     int worst = CTL_EXIT_OK;
@@ -476,7 +477,7 @@ static void turn_round(json_t **jobs)
     *jobs = turned;
 }
 
-/* Those that were held, in their order. */
+/* Prints the collected jobs, in order. */
 static int arrange(struct listing *l, bool newest_first)
 {
     if (newest_first && !l->newest)
@@ -486,10 +487,10 @@ static int arrange(struct listing *l, bool newest_first)
     return print_jobs(l, l->held);
 }
 
-/* Prints all jobs that are to be shown, in their order. */
+/* Prints all jobs that are to be shown, in order. */
 static int print_all(struct ctl *ctl, struct listing *l)
 {
-    /* From the end that is near to what is asked for: nobody looks at the rest. */
+    /* Newest first if only the newest are wanted. */
     bool newest_first = l->newest || l->has_limit || l->has_since;
     if (l->by.n > 0 || (newest_first && !l->newest))
         l->held = json_array();

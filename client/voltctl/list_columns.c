@@ -1,4 +1,4 @@
-/* See list_columns.h. A cell that has nothing to tell is "-". */
+/* See list_columns.h. An empty cell is "-". */
 #include "client/voltctl/list_columns.h"
 #include "client/job_view.h"
 #include "client/shell_words.h"
@@ -17,11 +17,11 @@
 struct list_column {
     const char *name;
     struct table_column table;
-    /* Appends the text, without a NUL; nothing: "-". 0; -ENOMEM. */
+    /* Appends the text, without a NUL; no text: "-". Returns 0 or -ENOMEM. */
     int (*cell)(struct wire_buf *to, const json_t *job, uint64_t now);
-    /* What jobs are sorted by; NULL: the text. */
+    /* The value to sort by; NULL: the text. */
     int64_t (*number)(const json_t *job, uint64_t now);
-    const char *fields;      /* of the job, but for its id; with blanks */
+    const char *fields;      /* fields of the job except its id, separated by blanks */
     const char *spec_fields; /* NULL: none */
     bool by_default, wide;
 };
@@ -46,7 +46,7 @@ static int put_id(struct wire_buf *to, const json_t *job, uint64_t now)
     return add(to, job_view_string(job, "id"));
 }
 
-/* Of an element, behind the id of its array. */
+/* Returns the index of an element, from its id. */
 static const char *index_text(const json_t *job)
 {
     const char *mark = strchr(job_view_string(job, "id"), '_');
@@ -72,11 +72,11 @@ static int put_name(struct wire_buf *to, const json_t *job, uint64_t now)
     return add(to, job_view_string(job, "name"));
 }
 
-/* The name of a user as /etc/passwd has it, otherwise the number: these programs are
- * static, and cannot load what else the C library would ask. */
+/* Appends a user's name from /etc/passwd, otherwise the number: these programs are
+ * static, and cannot load other sources of the C library. */
 static int put_user(struct wire_buf *to, const json_t *job, uint64_t now)
 {
-    static int64_t known = -1; /* mostly all are of one user */
+    static int64_t known = -1; /* mostly all jobs are one user's */
     static char name[256];
     int64_t uid = job_view_int(job, "uid");
     (void)now;
@@ -99,7 +99,7 @@ static int put_wait(struct wire_buf *to, const json_t *job, uint64_t now)
     return add(to, job_view_string(job, "wait"));
 }
 
-/* Its place in the line, from 1; 0: it is in none. */
+/* Returns its place in the line, from 1; 0: not in the line. */
 static int64_t place_of(const json_t *job, uint64_t now)
 {
     (void)now;
@@ -169,11 +169,11 @@ static int put_runtime(struct wire_buf *to, const json_t *job, uint64_t now)
     return add(to, text);
 }
 
-/* The time of day; with the date when that was not today. */
+/* Appends the time of day; with the date unless it is today. */
 static int put_time(struct wire_buf *to, const json_t *job, const char *member,
                     uint64_t now)
 {
-    static time_t known = -1; /* many are of the same second */
+    static time_t known = -1; /* many jobs have the same second */
     static char text[32];
     time_t t = (time_t)(job_view_int(job, member) / 1000000);
     time_t today = (time_t)(now / 1000000);
@@ -226,7 +226,7 @@ static int put_directory(struct wire_buf *to, const json_t *job, uint64_t now)
     return add(to, job_view_string(json_object_get(job, "spec"), "cwd"));
 }
 
-/* A line for the shell; where it has several, as one. */
+/* Appends a shell text, its lines joined to one. */
 static int put_line(struct wire_buf *to, const char *line)
 {
     int r = 0;
@@ -294,7 +294,7 @@ static int64_t user_of(const json_t *job, uint64_t now)
     return job_view_int(job, "uid");
 }
 
-/* In the order in which a job comes by them. */
+/* Returns the state's number, in the usual order. */
 static int64_t state_of(const json_t *job, uint64_t now)
 {
     const char *state = job_view_string(job, "state");
@@ -448,7 +448,7 @@ static const struct list_column set[] = {
 };
 enum { SET = sizeof(set) / sizeof(set[0]) };
 
-/* Where "-" is what all have. */
+/* Returns the column as one that is never left out. */
 static const struct table_column *whole_column(const struct list_column *c)
 {
     static struct table_column whole[SET];
@@ -520,7 +520,7 @@ void list_columns_names(char *buf, size_t size)
         n += (size_t)snprintf(buf + n, size - n, "%s%s", i > 0 ? ", " : "", set[i].name);
 }
 
-/* Adds names with blanks between them. */
+/* Adds names separated by blanks. */
 static void add_names(const char *names, json_t *to)
 {
     while (names && *names) {
@@ -550,7 +550,7 @@ struct table *list_columns_table(const struct list_columns *columns, bool whole,
     return table_new(shown, columns->n, width, legend);
 }
 
-/* Appends one cell and its NUL. */
+/* Appends a cell and its NUL. */
 static int put_cell(struct wire_buf *to, const struct list_column *c, const json_t *job,
                     uint64_t now)
 {
@@ -564,7 +564,7 @@ static int put_cell(struct wire_buf *to, const struct list_column *c, const json
 int list_columns_add(const struct list_columns *columns, struct table *t,
                      const json_t *job, uint64_t now)
 {
-    static struct wire_buf text; /* not made anew for each row */
+    static struct wire_buf text; /* reused for each row */
     const char *cells[TABLE_MOST];
     int r = 0;
     wire_buf_consume(&text, wire_buf_len(&text));
@@ -584,7 +584,7 @@ int list_columns_add(const struct list_columns *columns, struct table *t,
 
 struct sorted {
     json_t *job;
-    size_t at; /* where it was */
+    size_t at; /* original position */
 };
 
 struct order {

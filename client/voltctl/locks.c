@@ -1,4 +1,4 @@
-/* voltctl locks: locks, semaphores and rates that jobs claim. */
+/* voltctl locks: prints and changes locks, semaphores and rates that jobs claim. */
 #include "wire/duration.h"
 #include "client/job_view.h"
 #include "client/term.h"
@@ -48,7 +48,7 @@ static const char *used_of(const json_t *lock, char *buf, size_t size)
     return buf;
 }
 
-/* For how long the first of them has it. */
+/* Returns how long the first holder has had it. */
 static const char *since_of(const json_t *holders, char *buf, size_t size)
 {
     const int64_t since = job_view_int(json_array_get(holders, 0), "since_at_usec");
@@ -62,7 +62,8 @@ static const char *since_of(const json_t *holders, char *buf, size_t size)
     return buf;
 }
 
-/* A job by its id, a lease by its process and what that runs. Returns its length. */
+/* Writes a holder: a job by its id, a lease by its process and command. Returns the
+ * length. */
 static int put_holder(const json_t *holder, const char *sep, char *buf, size_t size)
 {
     const bool left = json_is_true(json_object_get(holder, "survivors"));
@@ -119,7 +120,7 @@ static int print(const json_t *locks)
                                                              : CTL_EXIT_OK;
 }
 
-/* All pages, into an array. */
+/* Fetches all pages into an array. */
 static int fetch(struct ctl *ctl, const char *owner, json_t *locks)
 {
     json_t *cursor = NULL;
@@ -140,7 +141,7 @@ static int fetch(struct ctl *ctl, const char *owner, json_t *locks)
     return code;
 }
 
-/* `resize NAME N` or `reset NAME`. */
+/* Executes `resize NAME N` or `reset NAME`. */
 static int set_size(struct ctl *ctl, char **words, int n)
 {
     const bool resizes = strcmp(words[0], "resize") == 0;

@@ -1,4 +1,4 @@
-/* voltctl logs: the output of a job. */
+/* voltctl logs: prints the output of jobs. */
 #include "client/job_view.h"
 #include "client/outputs.h"
 #include "client/reconnect.h"
@@ -41,7 +41,7 @@ static const struct option_elsewhere elsewhere[] = {
     {NULL, NULL},
 };
 
-/* Where a job prints that has no output here, if that is a file of its user. */
+/* Prints the path of a job without output here, if it prints to a file of its user. */
 static bool say_path(struct client *c, const struct client_reply *error,
                      const char *field)
 {
@@ -52,7 +52,7 @@ static bool say_path(struct client *c, const struct client_reply *error,
         client_call(c, "org.voltd.jobs.Get",
                     json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply) == 0)
         path = job_view_path(json_object_get(reply.parameters, "job"), field);
-    struct wire_buf word = {0}; /* as a shell takes it */
+    struct wire_buf word = {0}; /* quoted for a shell */
     bool is_file = path && strcmp(path, "/dev/null") != 0;
     if (is_file && shell_word(&word, path) == 0 && wire_buf_append(&word, "", 1) == 0)
         say("job %s prints to a file that voltd does not keep: tail -f %s", id,
@@ -79,7 +79,7 @@ static int refused_stderr(struct client *c, const struct client_reply *error)
     return code;
 }
 
-/* What was asked for, on the command line. */
+/* The request of the command line. */
 struct logs {
     struct outputs_request rq;
     uint64_t attempt; /* 0: all */
@@ -111,7 +111,7 @@ static int print(struct ctl *ctl, struct logs *l)
         return CTL_EXIT_FAILED;
     }
     if (r < 0 && !ctl->client)
-        return CTL_EXIT_NO_DAEMON; /* said */
+        return CTL_EXIT_NO_DAEMON; /* after an error message */
     return r < 0 ? ctl_lost(r) : code;
 }
 
@@ -131,7 +131,7 @@ static int print_attempt(struct ctl *ctl, const struct logs *l)
                : code;
 }
 
-/* An option that has a value to be checked. */
+/* Takes an option whose value is checked. */
 static int take_value(struct ctl *ctl, struct logs *l, int key)
 {
     const char *arg = ctl->options.arg;

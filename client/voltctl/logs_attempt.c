@@ -1,5 +1,5 @@
-/* See logs_attempt.h. All attempts of a job print to one file, one behind the other:
- * voltd tells where each ends. */
+/* See logs_attempt.h. All attempts of a job print to one file, one after the other; voltd
+ * knows where each ends. */
 #include "client/voltctl/logs_attempt.h"
 #include "client/job_view.h"
 #include "client/say.h"
@@ -23,7 +23,7 @@ static int refuse(const char *id, uint64_t number, const char *what)
     return CTL_EXIT_FAILED;
 }
 
-/* Where what an attempt printed ends; -1: it is not known. */
+/* Returns where the output of an attempt ends; -1: unknown. */
 static int64_t end_of(const json_t *attempt, const char *stream)
 {
     const json_t *end = json_object_get(
@@ -36,8 +36,9 @@ static uint64_t number_of(const json_t *attempt)
     return (uint64_t)job_view_int(attempt, "attempt");
 }
 
-/* A code. What a lost attempt has printed is not told apart from what the next has; nor
- * is what the first that is known has from what came before. */
+/* Finds the slice of an attempt. The output of a lost attempt cannot be told from that of
+ * the next one, nor that of the first known attempt from earlier output. Returns an exit
+ * code. */
 static int find(const json_t *attempts, const char *id, uint64_t number,
                 const char *stream, struct slice *ret)
 {
@@ -73,7 +74,7 @@ static int print_data(const json_t *data, struct printer *p)
     return r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
 }
 
-/* One piece. *ret_more: there is another one. */
+/* Prints a piece. *ret_more: another piece follows. */
 static int print_piece(struct ctl *ctl, const char *id, const char *stream,
                        struct slice *s, struct printer *p, bool *ret_more)
 {

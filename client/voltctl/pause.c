@@ -1,4 +1,4 @@
-/* voltctl pause and voltctl resume: stop the processes of jobs, for a while. */
+/* voltctl pause and voltctl resume: stop the processes of jobs for a while. */
 #include "client/voltctl/steer.h"
 #include "client/voltctl/verbs.h"
 

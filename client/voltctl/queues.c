@@ -1,4 +1,4 @@
-/* voltctl queues and voltctl queue: the queues that jobs wait in, and changes of one. */
+/* voltctl queues and voltctl queue: print and change the queues. */
 #include "client/job_view.h"
 #include "client/voltctl/table.h"
 #include "client/voltctl/verbs.h"
@@ -43,7 +43,7 @@ static const struct table_column columns[COLUMNS] = {
     [SET] = {.title = "SET (CONFIGURED)", .optional = true, .flexible = true},
 };
 
-/* What can be set, as it is typed and as it is called in JSON. */
+/* Settings: as typed, and as in JSON. */
 static const struct setting {
     const char *word, *name;
     enum { NUMBER, FLAG, TIME, NAMES } type;
@@ -73,13 +73,13 @@ static const char *number_of(const json_t *object, const char *name, char buf[24
     return buf;
 }
 
-/* "-" where there is none. */
+/* Returns the number as text; "-" for none. */
 static const char *some_of(const json_t *object, const char *name, char buf[24])
 {
     return job_view_int(object, name) ? number_of(object, name, buf) : "-";
 }
 
-/* "ada,bob". */
+/* Writes "ada,bob". */
 static void names_text(const json_t *names, char *buf, size_t size)
 {
     size_t at = 0, i;
@@ -113,7 +113,7 @@ static void value_text(const struct setting *s, const json_t *value, char *buf,
         (void)snprintf(buf, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
 }
 
-/* What was set by hand, and in the place of what: "slots=8 (2)". */
+/* Writes settings made by hand, with the values that they override: "slots=8 (2)". */
 static const char *set_of(const json_t *queue, char *buf, size_t size)
 {
     const json_t *overridden = json_object_get(queue, "overridden");
@@ -189,7 +189,7 @@ const struct verb verb_queues = {
 
 static const struct option_entry options[] = {CTL_OPTIONS_END};
 
-/* NULL: there is none, and it is said. */
+/* Finds a setting. NULL: there is none, after an error message. */
 static const struct setting *find_setting(const struct ctl *ctl, const char *word)
 {
     const char *words[SETTINGS + 1] = {NULL};
@@ -213,7 +213,7 @@ static const struct setting *find_setting(const struct ctl *ctl, const char *wor
     return NULL;
 }
 
-/* Of "ada,bob"; NULL: it is no text. */
+/* Splits "ada,bob". NULL: not valid UTF-8, or no memory. */
 static json_t *split(const char *text)
 {
     json_t *names = json_array();
@@ -228,7 +228,7 @@ static json_t *split(const char *text)
     return names;
 }
 
-/* NULL: said. */
+/* Parses a value. NULL: after an error message. */
 static json_t *value_of(const struct ctl *ctl, const struct setting *s, const char *text)
 {
     uint64_t value = 0;
@@ -249,7 +249,7 @@ static json_t *value_of(const struct ctl *ctl, const struct setting *s, const ch
     return NULL;
 }
 
-/* `slots=4` into the parameters. False: said. */
+/* Adds `slots=4` to the parameters. Returns false after an error message. */
 static bool take_setting(const struct ctl *ctl, const char *word, json_t *parameters)
 {
     const char *end = strchr(word, '=');

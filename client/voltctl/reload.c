@@ -1,4 +1,4 @@
-/* voltctl reload: have the configuration read again. */
+/* voltctl reload: makes voltd read its configuration again. */
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 

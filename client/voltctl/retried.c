@@ -1,5 +1,5 @@
-/* See retried.h. A new job has the label retry_of with the id of the old one; by these
- * labels an earlier command's new jobs are found, in one List, when it is first asked. */
+/* See retried.h. A new job has the label retry_of with the id of the old one. The first
+ * query finds new jobs of earlier commands by these labels, with one List. */
 #include "client/voltctl/retried.h"
 #include "client/job_view.h"
 #include "client/say.h"
@@ -64,8 +64,8 @@ int retried_before(struct ctl *ctl, struct retried *r, const char *id, const cha
     return code;
 }
 
-/* The new job of this one; *ret: NULL where it has none. A label that names a later job
- * is none of ours. */
+/* Finds the new job of a job; *ret NULL: none. A label that names a later job is not one
+ * of ours. */
 static int next_of(struct ctl *ctl, struct retried *r, const char *id, const char **ret)
 {
     int code = CTL_EXIT_OK;
@@ -77,8 +77,7 @@ static int next_of(struct ctl *ctl, struct retried *r, const char *id, const cha
     return code;
 }
 
-/* The last of those that follow one another; *ret: the job itself where it has no new
- * one. */
+/* Follows new jobs to the last; *ret: the job itself if it has none. */
 static int latest(struct ctl *ctl, struct retried *r, const char *id, const char **ret)
 {
     const char *next = id;
@@ -123,7 +122,7 @@ void retried_wait_for_all(json_t *spec)
     json_array_foreach(json_object_get(spec, "after"), i, edge) wait_for_all(edge);
 }
 
-/* Of the jobs that these edges name the states by id, those that are jobs (yet). */
+/* Fetches the states by id of existing jobs that the edges name. */
 static int fetch_states(struct ctl *ctl, const json_t *edges, json_t *states)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -141,8 +140,8 @@ static int fetch_states(struct ctl *ctl, const json_t *edges, json_t *states)
     return code;
 }
 
-/* Whether an edge to a job without a new one stays; state: "" where it is not known any
- * more. One that this command was to submit again, and could not, must not be passed. */
+/* Decides whether an edge to a job without a new one stays; state "": unknown. A job that
+ * this command failed to submit again must not be skipped. */
 static int judge(const struct retried *r, const char *id, const char *other,
                  const char *state, bool keep, bool *ret)
 {

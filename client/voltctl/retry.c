@@ -1,4 +1,4 @@
-/* voltctl retry: jobs that have ended are submitted once more, as new jobs. */
+/* voltctl retry: submits ended jobs again, as new jobs. */
 #include "client/index_list.h"
 #include "client/job_view.h"
 #include "client/say.h"
@@ -29,9 +29,9 @@ static const struct option_entry options[] = {
 struct retry {
     json_t *filter; /* NULL: none */
     bool all, failed, dependents, fresh, json;
-    bool dependent; /* the job is none of those that were chosen */
+    bool dependent; /* the job is not among those chosen */
     struct retried jobs;
-    json_t *late; /* of those that were chosen: they wait for others of them */
+    json_t *late; /* chosen jobs that wait for other chosen jobs */
 };
 
 static int refuse(const char *id, const char *why)
@@ -40,8 +40,9 @@ static int refuse(const char *id, const char *why)
     return CTL_EXIT_FAILED;
 }
 
-/* As it was submitted, but for what was about that one time. One that had begun waits for
- * nothing that it had waited for. *ret is new. A code, with the reason said. */
+/* Makes the spec for another submission, new, without options of that one time. A job
+ * that had begun waits for nothing again. Returns an exit code, after an error message if
+ * it failed. */
 static int spec_again(struct ctl *ctl, struct retry *r, const json_t *job, json_t **ret)
 {
     static const char *const once[] = {"key", "hold", "delay_usec", "at_usec",
@@ -63,7 +64,7 @@ static int spec_again(struct ctl *ctl, struct retry *r, const json_t *job, json_
     return CTL_EXIT_OK;
 }
 
-/* By its key a job that was submitted again before is found. */
+/* Sets a key, by which a job that was submitted again before is found. */
 static void set_key(const struct retry *r, const char *old, json_t *spec)
 {
     char key[96];
@@ -95,8 +96,8 @@ static void tell(struct retry *r, const char *old, const char *id, bool created)
     }
 }
 
-/* The key is taken by a new job that is another one than this would be: of all elements,
- * or after other jobs. */
+/* Finds the new job that has the key, if it differs: it has all elements, or waits for
+ * other jobs. */
 static int find_before(struct ctl *ctl, struct retry *r, const char *old,
                        const struct client_reply *reply)
 {
@@ -109,7 +110,7 @@ static int find_before(struct ctl *ctl, struct retry *r, const char *old,
     return code;
 }
 
-/* Takes spec. */
+/* Submits the job again; takes spec. */
 static int submit(struct ctl *ctl, struct retry *r, const json_t *job, json_t *spec)
 {
     const char *old = job_view_string(job, "id");
@@ -132,7 +133,7 @@ static int submit(struct ctl *ctl, struct retry *r, const json_t *job, json_t *s
     return code;
 }
 
-/* Only these indexes of an array. */
+/* Reduces an array to these indexes. */
 static int choose_indexes(json_t *spec, const char *id, const char *text)
 {
     json_t *most =
@@ -154,7 +155,7 @@ static int choose_indexes(json_t *spec, const char *id, const char *text)
     return CTL_EXIT_OK;
 }
 
-/* Its failed elements; none: *ret_any is false. */
+/* Reduces an array to its failed elements; *ret_any: there are some. */
 static int choose_failed(struct ctl *ctl, const json_t *job, json_t *spec, bool *ret_any)
 {
     struct array_results results;
@@ -206,7 +207,8 @@ static int note_looked(struct retry *r, const char *id, int code)
     return code;
 }
 
-/* What waits for another that was chosen comes behind it: submit_late(). */
+/* Submits a job again. If it waits for another chosen one, submit_late() does so
+ * later. */
 static int one(struct ctl *ctl, const char *id, void *arg)
 {
     struct retry *r = arg;
@@ -225,8 +227,8 @@ static int one(struct ctl *ctl, const char *id, void *arg)
     return code;
 }
 
-/* Of these jobs those that are ahead and wait for no other one that is; forced: and the
- * first of those that do. Returns how many. */
+/* Submits the jobs that are ahead and wait for no other one ahead; forced: also the first
+ * that does. Returns how many. */
 static size_t submit_ready(struct ctl *ctl, struct retry *r, const json_t *jobs,
                            bool forced, int *worst)
 {
@@ -249,8 +251,8 @@ static size_t submit_ready(struct ctl *ctl, struct retry *r, const json_t *jobs,
     return found;
 }
 
-/* Each behind those for which it waits, by passes: these may have greater ids, by an
- * edit. Where some wait for one another, one of them is the first. */
+/* Submits each job after those that it waits for, in passes: these may have greater ids,
+ * after an edit. In a circle one of them goes first. */
 static int submit_late(struct ctl *ctl, struct retry *r, const json_t *jobs)
 {
     int worst = CTL_EXIT_OK;
@@ -262,7 +264,7 @@ static int submit_late(struct ctl *ctl, struct retry *r, const json_t *jobs)
 
 /* --- those that waited for them ----------------------------------------------------- */
 
-/* All jobs of this user that ended as dependency, in order of their ids. */
+/* Fetches all jobs of this user that ended as dependency, in order of ids. */
 static int fetch(struct ctl *ctl, json_t *jobs)
 {
     char user[32];
@@ -281,7 +283,7 @@ static int fetch(struct ctl *ctl, json_t *jobs)
     return code;
 }
 
-/* Those that waited for what is submitted again or ahead. Returns how many. */
+/* Marks jobs that waited for jobs submitted again or ahead. Returns how many. */
 static size_t find_next(struct retry *r, const json_t *jobs)
 {
     size_t i, found = 0;
@@ -300,8 +302,8 @@ static size_t find_next(struct retry *r, const json_t *jobs)
     return found;
 }
 
-/* What waits for a job mostly has a greater id, so that one pass finds those that wait
- * for these, too; not where that was edited. */
+/* Submits dependents again. A dependent mostly has a greater id, so a pass also finds its
+ * own dependents; more passes are for edited jobs. */
 static int retry_dependents(struct ctl *ctl, struct retry *r)
 {
     json_t *jobs = json_array();
@@ -335,7 +337,7 @@ static int parse(struct ctl *ctl, struct retry *r)
                                         : OPTION_END;
 }
 
-/* Those that have ended, of this user where no other one is said. */
+/* Completes the filter: ended jobs, of this user by default. */
 static void complete_filter(struct retry *r)
 {
     char user[32];
@@ -352,7 +354,7 @@ static void complete_filter(struct retry *r)
         (void)json_object_set_new(r->filter, "results", json_pack("[s]", "failed"));
 }
 
-/* In order of their ids, but what waits for another of them behind it. */
+/* Submits the chosen jobs in order of ids, each after chosen jobs that it waits for. */
 static int retry_chosen(struct ctl *ctl, struct retry *r)
 {
     char **ids;

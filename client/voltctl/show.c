@@ -1,4 +1,4 @@
-/* voltctl show: everything about jobs as NAME=VALUE lines, or JSON. */
+/* voltctl show: prints everything about jobs as NAME=VALUE lines, or JSON. */
 #include "client/job_view.h"
 #include "client/say.h"
 #include "client/term.h"
@@ -35,7 +35,7 @@ static void print_name(const struct prefix *p)
     term_put_escaped(p->name, false, '=');
 }
 
-/* Writes the dotted name; the number of bytes it takes. */
+/* Writes the dotted name. Returns its length. */
 static size_t whole_name(const struct prefix *p, char *buf, size_t size)
 {
     size_t n = p->before ? whole_name(p->before, buf, size) : 0;
@@ -44,7 +44,7 @@ static size_t whole_name(const struct prefix *p, char *buf, size_t size)
     return n;
 }
 
-/* Whether it is one of the names, or a member of one; NULL: all are. */
+/* Returns whether it is one of the names or a member of one; names NULL: true. */
 static bool is_asked_for(const struct prefix *p, const char *names)
 {
     char name[512];
@@ -61,7 +61,7 @@ static bool is_asked_for(const struct prefix *p, const char *names)
     }
 }
 
-/* Nested objects become dotted names; arrays stay JSON on one line. */
+/* Prints members: nested objects as dotted names, arrays as JSON on one line. */
 static void print_members(const struct prefix *before, json_t *object, const char *names)
 {
     const char *key;
@@ -97,7 +97,7 @@ struct show {
     json_t *filter;    /* NULL: none */
 };
 
-/* Byte by byte, but for a terminal. */
+/* Prints the script byte by byte; on a terminal without control characters. */
 static int print_script(const json_t *job)
 {
     const json_t *script = json_object_get(json_object_get(job, "spec"), "script");
@@ -110,7 +110,7 @@ static int print_script(const json_t *job)
     const char *text = json_string_value(script);
     if (term_is_tty(STDOUT_FILENO))
         term_print("%s", text);
-    else /* a file, or a program: nothing that a terminal shows */
+    else /* to a file or a program, unchanged */
         term_put_clean(text, strlen(text));
     return CTL_EXIT_OK;
 }

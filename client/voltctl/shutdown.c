@@ -1,4 +1,4 @@
-/* voltctl shutdown: end voltd, with or without its jobs. */
+/* voltctl shutdown: ends voltd, with or without its jobs. */
 #include "client/job_view.h"
 #include "client/patience.h"
 #include "client/progress.h"
@@ -21,7 +21,7 @@ static const struct option_entry options[] = {
 
 #define GONE_MSEC 10000 /* from the end of the connection to the end of the process */
 
-/* The process that serves us, as a pidfd; -1: not to be had. */
+/* Returns a pidfd of the voltd that serves us; -1: not available. */
 static int open_process(struct ctl *ctl)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -34,9 +34,9 @@ static int open_process(struct ctl *ctl)
     return fd;
 }
 
-/* The connection ends before the process does, which holds its directories to the last:
- * the next voltd could not start yet. In another PID namespace there is no such process
- * to be waited for, or a wrong one: hence the limit. */
+/* Waits for the process, which ends after the connection and has its directories until
+ * then: another voltd could not start yet. In another PID namespace the process is
+ * missing or wrong, hence the limit. */
 static void wait_for_process(int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -45,13 +45,13 @@ static void wait_for_process(int fd)
 }
 
 struct stopping {
-    struct client *jobs; /* names what is waited for; NULL: not to be had */
+    struct client *jobs; /* names jobs waited for; NULL: not available */
     struct progress_line line;
     struct patience patience;
     uint64_t total, left;
 };
 
-/* 1; 0: it was refused, said, with *code. */
+/* Takes a reply. Returns 1; 0: refused, after an error message, with *code. */
 static int take_reply(struct stopping *s, const struct client_reply *reply, int *code)
 {
     if (reply->error) {
@@ -78,7 +78,7 @@ static void say_patience(struct stopping *s)
         any ? ": " : "", any ? names : "");
 }
 
-/* Progress, to the end of the connection. */
+/* Shows progress until the connection ends. */
 static int follow_shutdown(struct ctl *ctl, struct stopping *s)
 {
     int code = CTL_EXIT_OK, r = 1;
@@ -99,8 +99,8 @@ static int follow_shutdown(struct ctl *ctl, struct stopping *s)
     return r == 0 || r == -ECONNRESET ? code : ctl_lost(r);
 }
 
-/* A connection that names jobs while voltd ends. It has been answered once: one that is
- * still to be accepted is closed by a voltd that ends. NULL: not to be had. */
+/* Opens a connection to name jobs while voltd ends. A first call is answered on it, as an
+ * ending voltd closes connections not yet accepted. NULL: not available. */
 static struct client *open_jobs(struct ctl *ctl)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -116,7 +116,7 @@ static struct client *open_jobs(struct ctl *ctl)
     return ret;
 }
 
-/* What is left behind: a queue that nobody works on is easily forgotten. */
+/* Prints the jobs left, as a queue that no voltd serves is easily forgotten. */
 static void say_left(struct ctl *ctl)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -137,7 +137,7 @@ static void say_left(struct ctl *ctl)
     client_reply_fini(&reply);
 }
 
-/* To the end of the process. */
+/* Shuts voltd down, and waits until its process has ended. */
 static int shutdown_and_wait(struct ctl *ctl, json_t *params)
 {
     struct stopping s = {.jobs = open_jobs(ctl)};

@@ -1,8 +1,8 @@
-/* voltctl stats: what the scheduler of voltd has done, per worker and in total.
+/* voltctl stats: prints figures of voltd's scheduler, per worker and in total.
  *
- * A row is a counter under its name in org.voltd.control, a column a worker; workers that
- * do not fit the terminal go into a further block. With --watch what does not fit its
- * lines is left out: of the counters the last ones, of the workers all but one block. */
+ * A row is a counter with its name in org.voltd.control, a column is a worker. Workers
+ * that do not fit the terminal's width go into another block. With --watch, rows that do
+ * not fit its height are left out: the last counters, and all blocks but one. */
 #include "wire/duration.h"
 #include "client/term.h"
 #include "client/job_view.h"
@@ -24,7 +24,7 @@ enum {
     NARROW = 65,
     PAIR_WIDTH = 33, /* a name and a number of a group */
 };
-/* What WatchStats takes. */
+/* Limits of WatchStats. */
 enum { INTERVAL_MIN = 100000, INTERVAL_MAX = 15000000 };
 
 static const struct option_entry options[] = {
@@ -34,8 +34,7 @@ static const struct option_entry options[] = {
     CTL_OPTIONS_END,
 };
 
-/* Rows, the most telling ones first; the sums of those that are in Totals too are
- * shown. */
+/* Rows, the most useful first; also in Totals, if summed there. */
 static const char *const counters[] = {
     "polled",
     "stolen",
@@ -67,12 +66,12 @@ static const char *const states[] = {
 
 enum { COUNTERS = sizeof(counters) / sizeof(counters[0]), COUNTERS_LEAST = 4 };
 
-/* What there is room for. */
+/* The room that the terminal has. */
 struct layout {
     unsigned cell;   /* columns of a number */
-    size_t columns;  /* of numbers in a block; SIZE_MAX: any */
+    size_t columns;  /* numbers in a row of a block; SIZE_MAX: any */
     size_t counters; /* rows of a block */
-    size_t pairs;    /* of a group in a line */
+    size_t pairs;    /* pairs of a group in a line */
     bool one_block, tasks;
 };
 
@@ -81,7 +80,7 @@ static size_t lines_of(size_t n, size_t per_line)
     return (n + per_line - 1) / per_line;
 }
 
-/* Leaves out what the lines of the terminal have no room for. */
+/* Leaves out rows for which the terminal has no lines. */
 static void fit_lines(struct layout *l, size_t high)
 {
     size_t tasks = 2 + lines_of(sizeof(scheduler) / sizeof(scheduler[0]), l->pairs);
@@ -115,7 +114,7 @@ static struct layout layout_of(bool watch)
     return l;
 }
 
-/* Shorter, with K, M, G or T for thousands, where it would not fit. */
+/* Prints a number; with K, M, G or T if it would not fit. */
 static void print_cell(const struct layout *l, const json_t *object, const char *name)
 {
     static const char units[] = "KMGT";
@@ -178,7 +177,7 @@ static void print_group(const struct layout *l, const char *title, const json_t 
                    (i + 1) % l->pairs == 0 || i + 1 == n ? "\n" : "   ");
 }
 
-/* Of a voltd that found something. */
+/* Prints recovered jobs, if there are any. */
 static void print_recovered(const json_t *jobs)
 {
     int64_t waiting = job_view_int(jobs, "recovered_waiting");
@@ -191,7 +190,7 @@ static void print_recovered(const json_t *jobs)
                    waiting, running, ended, lost);
 }
 
-/* How jobs have ended, in lines that fit. */
+/* Prints how jobs have ended, in lines that fit. */
 static void print_results(json_t *results)
 {
     const size_t wide =
@@ -249,7 +248,7 @@ static void print_stats(const json_t *p, bool watch)
 struct watch {
     uint64_t interval_usec, reconnect_usec;
     bool json;
-    bool follow; /* again and again */
+    bool follow; /* --watch */
     bool again;  /* something was printed before */
 };
 
@@ -267,7 +266,8 @@ static void print_reply(struct watch *w, const json_t *parameters)
     w->again = true;
 }
 
-/* On one connection. 0, with the code of a refusal; negative as client_receive(). */
+/* Follows on one connection. Returns 0, with *ret_code if refused; negative as
+ * client_receive(). */
 static int follow(struct ctl *ctl, struct watch *w, int *ret_code)
 {
     json_t *params = json_pack("{s:I}", "interval_usec", (json_int_t)w->interval_usec);
@@ -294,7 +294,7 @@ static int watch(struct ctl *ctl, struct watch *w)
     while (r == -ECONNRESET) {
         r = reconnect(&ctl->client, &ctl->choice, ADDRESS_CONTROL, w->reconnect_usec, -1);
         if (r < 0)
-            return CTL_EXIT_NO_DAEMON; /* said */
+            return CTL_EXIT_NO_DAEMON; /* after an error message */
         r = follow(ctl, w, &code);
     }
     return r < 0 ? ctl_lost(r) : code;

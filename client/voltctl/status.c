@@ -1,4 +1,4 @@
-/* voltctl status: jobs one by one, as a block each, with the end of their output. */
+/* voltctl status: prints a block for each job, with the end of its output. */
 #include "wire/duration.h"
 #include "client/follow.h"
 #include "client/job_view.h"
@@ -47,7 +47,7 @@ static void print_usage(const json_t *job)
                (double)job_view_int(usage, "max_rss_bytes") / 1048576.0);
 }
 
-/* A word as a shell takes it. */
+/* Prints a word, quoted for a shell. */
 static void put_word(const char *word)
 {
     struct wire_buf text = {0};
@@ -56,7 +56,7 @@ static void put_word(const char *word)
     wire_buf_fini(&text);
 }
 
-/* It can be pasted into a shell. */
+/* Prints the command so that it can be pasted into a shell. */
 static void print_command(const json_t *job)
 {
     size_t i;
@@ -99,7 +99,8 @@ static void print_path(const char *title, const json_t *job, const char *field)
     free(path);
 }
 
-/* Success and an exit status say it already; those of an array are of one element. */
+/* Returns whether to print the exit code: success and an exit status imply it, except for
+ * an array, where it is one element's. */
 static bool has_other_code(const json_t *job)
 {
     const char *result = job_view_string(job, "result");
@@ -144,7 +145,8 @@ static void print_survivors(const json_t *job)
     (void)putchar('\n');
 }
 
-/* What a command with & behind it has left is easily missed. */
+/* Prints processes that were killed at the end, as those of a command with & are easily
+ * missed. */
 static void print_left(const json_t *job)
 {
     int64_t n = job_view_int(job, "left_killed");
@@ -168,7 +170,7 @@ static void print_attempt(const json_t *attempt, bool first)
                *runtime ? " after " : "", runtime);
 }
 
-/* Where there is more than one, or will be, or could have been. */
+/* Prints the attempts, if there is more than one, or will be, or could have been. */
 static void print_attempts(const json_t *job)
 {
     const json_t *attempts = json_object_get(job, "attempts"), *attempt;
@@ -179,7 +181,7 @@ static void print_attempts(const json_t *job)
         term_print("%11s %s\n", attempts ? "" : "Attempts:", last);
 }
 
-/* The option that changes a field. */
+/* Returns the option that changes a field. */
 static const char *option_of(const char *field)
 {
     static const char *const known[][2] = {{"delay_usec", "in"},
@@ -194,7 +196,7 @@ static const char *option_of(const char *field)
     return field;
 }
 
-/* What of it edits have changed. */
+/* Prints which fields were edited. */
 static void print_edited(const json_t *job)
 {
     const json_t *edited = json_object_get(job, "edited"), *what;
@@ -249,11 +251,10 @@ static void print_job(const json_t *job)
     print_path("Errors:", job, "error_path");
 }
 
-/* What a line takes of the screen on average, at most. Output without line ends may have
- * gigabytes. */
+/* Average bytes of a line, at most, as output without newlines may have gigabytes. */
 #define LINE_BYTES 1024
 
-/* The end of the output, where there is some. */
+/* Prints the end of the output, if any. */
 static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
 {
     if (lines == 0)
@@ -287,7 +288,7 @@ struct status {
     uint64_t lines;
 };
 
-/* Of an array: how its elements ended. */
+/* Prints or adds how the elements of an array ended. */
 static int add_results(struct ctl *ctl, const struct status *s, json_t *job)
 {
     struct array_results a;
@@ -304,7 +305,7 @@ static int add_results(struct ctl *ctl, const struct status *s, json_t *job)
     return code;
 }
 
-/* Whether an attempt of it has been followed by another one, or is to be. */
+/* Returns whether the job has, or will have, more than one attempt. */
 static bool has_attempts(const json_t *job)
 {
     return !json_is_object(json_object_get(job, "counts")) &&

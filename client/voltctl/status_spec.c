@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of an array, and of each of its elements. */
+/* Prints the limit of an array, also for its elements. */
 static void print_limit(const json_t *spec)
 {
     int64_t most = job_view_int(json_object_get(spec, "array"), "at_once");
@@ -51,8 +51,8 @@ static void print_span(const char *title, const json_t *spec, const char *field)
     term_print("%11s %s\n", title, text);
 }
 
-/* As volt-submit is told it: NAME, NAME (shared), NAME (2 of 4), NAME (a start each
- * 6.0s). */
+/* Prints a claim in the form of volt-submit: NAME, NAME (shared), NAME (2 of 4), NAME (a
+ * start each 6.0s). */
 static void put_claim(const json_t *claim)
 {
     const char *mode = job_view_string(claim, "mode");

@@ -27,8 +27,8 @@ struct steer {
     bool all, quiet, json, dry_run;
 };
 
-/* A million jobs take a while: on a terminal one line tells how far it is. *count grows
- * by those that were steered. */
+/* Steers jobs, and shows progress on a terminal, as a million jobs take a while. Adds the
+ * number of jobs to *count. */
 static int follow(struct ctl *ctl, const struct steer *s, json_t *params,
                   struct progress_line *line, int64_t *count)
 {
@@ -55,7 +55,7 @@ static int follow(struct ctl *ctl, const struct steer *s, json_t *params,
 static json_t *parameters(const struct steer *s, char *const *ids, size_t n)
 {
     json_t *params = json_object();
-    if (n > 0) /* beside a filter they would widen it: within, both must match */
+    if (n > 0) /* inside the filter, so that jobs must match both */
         (void)json_object_set_new(s->filter ? s->filter : params, "ids",
                                   ctl_strings(ids, (int)n));
     if (s->filter || s->all)
@@ -64,8 +64,7 @@ static json_t *parameters(const struct steer *s, char *const *ids, size_t n)
     return params;
 }
 
-/* More ids than go into one message, of which one that is no job stops the first of all:
- * none is steered then. */
+/* Checks ids that need several messages: if one is no job, none is steered. */
 static int check_ids(struct ctl *ctl, char *const *ids, size_t nids)
 {
     int code = CTL_EXIT_OK;

@@ -1,4 +1,4 @@
-/* Tables; see table.h. */
+/* See table.h. */
 #include "client/voltctl/table.h"
 #include "client/say.h"
 #include "client/term.h"
@@ -14,20 +14,20 @@ enum { GAP = 2, NARROWEST = 8 };
 
 struct row {
     enum term_style style;
-    size_t at; /* where its cells begin in the texts: n of them, each with its NUL */
+    size_t at; /* where its n cells begin in texts, each with a NUL */
 };
 
 struct table {
     const struct table_column *columns[TABLE_MOST];
     size_t n;
-    unsigned terminal; /* its width; 0: none */
+    unsigned terminal; /* its width; 0: no terminal */
     bool legend, begun;
-    struct wire_buf texts; /* of the rows that are not printed */
+    struct wire_buf texts; /* of rows not printed yet */
     struct row rows[TABLE_PAGE];
     size_t nrows;
-    size_t natural[TABLE_MOST]; /* widths of the texts so far */
-    bool told[TABLE_MOST];      /* a cell was more than "-" */
-    size_t widths[TABLE_MOST];  /* of the columns; 0: left out */
+    size_t natural[TABLE_MOST]; /* widths of texts so far */
+    bool told[TABLE_MOST];      /* a cell was not "-" */
+    size_t widths[TABLE_MOST];  /* of columns; 0: left out */
     struct wire_buf line;
 };
 
@@ -71,7 +71,7 @@ static size_t least(const struct table_column *column, size_t width)
     return column->flexible && width > NARROWEST ? NARROWEST : width;
 }
 
-/* Leaves columns out until the narrowest form of the others has room. */
+/* Leaves columns out until the narrowest form of the rest fits. */
 static void leave_out(const struct table_column *const *columns, size_t n, unsigned width,
                       size_t *widths)
 {
@@ -109,8 +109,7 @@ void table_fit(const struct table_column *const *columns, size_t n, unsigned wid
     }
 }
 
-/* The columns of what is printed from here on. True: there is one that was left out for
- * want of anything to tell. */
+/* Fits the columns for later rows. Returns true if an optional column is new. */
 static bool fit(struct table *t)
 {
     bool more = false;
@@ -154,7 +153,7 @@ static int put_blanks(struct wire_buf *line, size_t n)
     return r;
 }
 
-/* Text in width columns; too long a text ends in an ellipsis, if it is to be cut. */
+/* Appends text in width columns; cut: a text that is too long ends in an ellipsis. */
 static int put_cell(struct wire_buf *line, const char *text, size_t width,
                     enum table_align align, bool cut, bool last)
 {
@@ -181,7 +180,7 @@ static int put_cell(struct wire_buf *line, const char *text, size_t width,
     return r == 0 && !last ? put_blanks(line, width - n) : r;
 }
 
-/* cells: one behind the other, each with its NUL. */
+/* Prints a row; cells: one after the other, each with a NUL. */
 static int print_line(struct table *t, const char *cells, enum term_style style)
 {
     size_t last = t->n;
@@ -219,7 +218,7 @@ static int print_headings(struct table *t)
     return t->legend ? print_line(t, titles, TERM_DIM) : 0;
 }
 
-/* What is there, by the widths as they are now. */
+/* Prints the waiting rows with the present widths. */
 static int print_rows(struct table *t)
 {
     bool headings = fit(t) || !t->begun;
@@ -234,7 +233,7 @@ static int print_rows(struct table *t)
 
 /* --- rows --------------------------------------------------------------------------- */
 
-/* Copies one cell. The bytes of the copy are in the texts, with their NUL. */
+/* Appends a copy of a cell, with its NUL, to texts. */
 static int add_cell(struct wire_buf *texts, const char *cell)
 {
     size_t len;
@@ -250,7 +249,7 @@ static int add_cell(struct wire_buf *texts, const char *cell)
     return r;
 }
 
-/* True: a column has to become wider, or to be there. */
+/* Measures a row. Returns true if a column becomes wider, or has to be shown. */
 static bool measure(struct table *t, const char *cells)
 {
     bool wider = false;

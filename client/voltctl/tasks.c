@@ -1,4 +1,4 @@
-/* voltctl tasks: what the tasks of voltd wait on. */
+/* voltctl tasks: prints what voltd's tasks wait on. */
 #include "wire/duration.h"
 #include "client/job_view.h"
 #include "client/voltctl/table.h"

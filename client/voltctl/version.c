@@ -1,4 +1,4 @@
-/* voltctl version: ours, and that of the daemon. */
+/* voltctl version: prints our version and the daemon's. */
 #include "client/job_view.h"
 #include "client/term.h"
 #include "client/voltctl/verbs.h"
@@ -14,7 +14,7 @@ static int run(struct ctl *ctl)
         return ctl->code;
     if (!ctl_no_operands(ctl))
         return CTL_EXIT_USAGE;
-    /* Our own version is known also where no daemon is. */
+    /* Our own version is known without a daemon. */
     if (!json)
         (void)puts("voltctl " VOLT_VERSION);
     int code = ctl_open(ctl, ADDRESS_JOBS);

@@ -1,4 +1,4 @@
-/* voltctl wait: until jobs have ended, then their exit code. */
+/* voltctl wait: waits until jobs have ended, and exits with their code. */
 #include "client/await.h"
 #include "client/await_any.h"
 #include "client/ends.h"
@@ -28,7 +28,7 @@ static const struct option_entry options[] = {
 struct waiting {
     struct wait_request rq;
     json_t *filter;
-    bool all, any, ended; /* ended: the filter says which ended ones are meant */
+    bool all, any, ended; /* ended: the filter has states, so ended jobs may match */
 };
 
 static int parse(struct ctl *ctl, struct waiting *w)
@@ -51,7 +51,7 @@ static int parse(struct ctl *ctl, struct waiting *w)
     return -1;
 }
 
-/* The ids of all jobs that match now, added to what ctl has. */
+/* Adds the ids of all jobs that match now to ctl's. */
 static int find(struct ctl *ctl, struct waiting *w)
 {
     json_t *filter = w->filter ? w->filter : json_object(), *cursor = NULL;
@@ -81,7 +81,7 @@ static int find(struct ctl *ctl, struct waiting *w)
     return code;
 }
 
-/* Those that have ended, page by page. A code. */
+/* Counts the ended jobs that match, page by page. Returns an exit code. */
 static int count_ends(struct ctl *ctl, const struct waiting *w, struct ends *e)
 {
     json_t *cursor = NULL;
@@ -110,8 +110,8 @@ static int count_ends(struct ctl *ctl, const struct waiting *w, struct ends *e)
     return code;
 }
 
-/* A filter that means no job that is there is mostly a mistake, or too late: success
- * would be told of jobs that have failed. */
+/* Reports a filter that matches no job to wait for. That is mostly a mistake or too late,
+ * and success would be wrong for jobs that failed. */
 static int say_none(struct ctl *ctl, const struct waiting *w)
 {
     struct ends e = {0};
@@ -134,8 +134,8 @@ static int say_none(struct ctl *ctl, const struct waiting *w)
     return CTL_EXIT_NO_SUCH_JOB;
 }
 
-/* CTL_EXIT_OK with the ids in w->rq, of which there may be none; or the code to
- * exit with. */
+/* Chooses the jobs. Returns CTL_EXIT_OK with the ids in w->rq, perhaps none; or the exit
+ * code. */
 static int choose(struct ctl *ctl, struct waiting *w)
 {
     bool by_filter = w->all || w->filter;
@@ -150,7 +150,7 @@ static int choose(struct ctl *ctl, struct waiting *w)
     int code = ctl_choose(ctl, NULL);
     if (code == CTL_EXIT_OK && by_filter)
         code = find(ctl, w);
-    w->rq.own = by_filter; /* one that ends and is forgotten meanwhile is no mistake */
+    w->rq.own = by_filter; /* a job that is purged meanwhile is no error */
     w->rq.ids = ctl->ids;
     w->rq.nids = ctl->nids > 0 ? ctl_ids_unique(ctl) : 0;
     if (code == CTL_EXIT_OK && w->any && w->rq.nids > AWAIT_ANY_MOST)

@@ -1,4 +1,4 @@
-/* voltctl why: what jobs wait for. */
+/* voltctl why: prints what jobs wait for. */
 #include "client/estimate.h"
 #include "client/job_view.h"
 #include "client/term.h"
@@ -11,7 +11,7 @@
 
 static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
-/* Where it waits for what comes with the end of others. */
+/* Prints when the job starts, if it waits for the ends of others. */
 static void print_estimate(const char *id, const json_t *answer)
 {
     char when[ESTIMATE_TEXT];

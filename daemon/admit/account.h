@@ -1,4 +1,5 @@
-/* The account of a user in a queue. It decides the order among users of equal priority.
+/* The account of a user in a queue, which decides the order among users of equal
+ * priority.
  *
  * Users share the time of the slots, not the number of starts (virtual.h). The expected
  * duration of a job is the average of the account's ended jobs, in which the latest job
@@ -43,8 +44,8 @@ struct accounts {
     struct hash_table table;
 };
 
-/* Returns the user's account in a queue, made at first use. It is never removed. NULL: no
- * memory. */
+/* Returns the user's account in a queue, made at first use. Accounts are never removed.
+ * NULL: no memory. */
 struct account *account_get(struct accounts *all, struct job_queue *q, uid_t uid);
 /* Returns the account, or NULL if it was never made. */
 struct account *account_find(const struct accounts *all, const struct job_queue *q,

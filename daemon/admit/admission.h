@@ -10,7 +10,7 @@
  * then rank.
  *
  * A waiter is a job, or an array as a whole. An array stays in the line while it has
- * elements without a grant. It is granted the claims of one element at a time.
+ * elements without a grant. A grant of an array is the claims of one element.
  *
  *              admission_assign        admission_enter        admission_take
  *   WAITER_NONE ---------------> APART ----------------> LINE ---------------> APART
@@ -18,9 +18,9 @@
  *              admission_forget    |                    v  |                     |
  *   WAITER_NONE <------------------+                  UNMET     <- put_back -----+
  *
- * The caller owns claims that were taken. It releases them by admission_ended() and
- * admission_gone(), and the waiter has its class until then. An array may own claims of
- * many elements while it is in the line.
+ * The caller owns claims that were taken, and releases them by admission_ended() and
+ * admission_gone(). The waiter has its class until then. An array may own claims of many
+ * elements while it is in the line.
  *
  * Pure: no lock, clock or descriptor. Core's lock guards it; `now` is CLOCK_BOOTTIME in
  * us. Functions can fail only if their comment says so; the others allocate nothing. */
@@ -93,8 +93,8 @@ struct admission_ask {
     bool again; /* accepted before: claims that can never fit do not fail */
 };
 
-/* Gives the waiter its class, so that admission_enter() cannot fail. The rank, the id of
- * the job, orders waiters of a user, smaller first. Returns:
+/* Gives the waiter its class, so that admission_enter() cannot fail. The rank is the id
+ * of the job and orders the waiters of a user, smaller first. Returns:
  *   0
  *   -ENOMEM
  *   -E2BIG   too many claims
@@ -128,9 +128,9 @@ struct waiter *admission_next(struct admission *a, uint64_t now, unsigned *budge
 uint64_t admission_lanes_looked(const struct admission *a);
 /* Returns whether admission_next() would return NULL for all waiters now in the line. */
 bool admission_is_settled(const struct admission *a);
-/* Takes the claims of a waiter, of an array for one element. It does not check that the
- * waiter is next or that the claims fit: admission_next() does, while recovery and a
- * start that cannot be recalled do not ask. Unless `stays`, the waiter leaves the line. A
+/* Takes the claims of a waiter, of an array for one element. Does not check that the
+ * waiter is next or that the claims fit: admission_next() does. Recovery does not ask,
+ * nor does a start that cannot be recalled. Unless `stays`, the waiter leaves the line. A
  * waiter that does not wait stays APART. */
 void admission_take(struct admission *a, struct waiter *w, bool stays, uint64_t now);
 /* Takes the claims of an attempt that began before a restart, except for rates, which
@@ -237,7 +237,7 @@ void admission_set_queue(struct admission *a, struct job_queue *q,
                          const struct queue_policy *policy);
 
 #define ADMISSION_EXACT 128
-/* Returns how many waiters are in front of w, which is in the line. Of w's own user and
+/* Returns how many waiters are in front of w, which is in the line. For w's own user and
  * priority the number is exact below ADMISSION_EXACT, otherwise a lower bound. */
 uint64_t admission_position(const struct waiter *w);
 

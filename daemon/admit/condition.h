@@ -106,8 +106,8 @@ uint64_t condition_after_of(const struct condition *c, enum job_after *ret_when)
 /* Frees the index at the end of admission, when no job has an edge any more. */
 void condition_after_fini(struct admission *a);
 
-/* The condition of an array that waits for elements of another one, made once. It is in
- * *home while it is not unmet; while unmet, *home is NULL. */
+/* The condition of an array that waits for elements of another one, made once. *home has
+ * it while it is not unmet; while it is unmet, *home is NULL. */
 struct elements_wait;
 struct elements_wait *condition_elements_new(void); /* NULL: no memory */
 void condition_elements_add(struct admission *a, struct waiter *w,

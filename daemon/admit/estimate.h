@@ -1,4 +1,4 @@
-/* Estimates when a waiter will start. It plays the holders and the waiters before it many
+/* Estimates when a waiter will start: plays the holders and the waiters before it many
  * times, with running times like those of the user's earlier jobs.
  *
  * Few earlier runs say little about the next. So each game draws from a new sample of
@@ -20,7 +20,7 @@
 #define ESTIMATE_LEAST  3   /* least runs of each table used, to say anything */
 #define ESTIMATE_UNKNOWN UINT64_MAX
 
-/* What is known. About other users only amounts. */
+/* The known facts. About other users these are only amounts. */
 struct estimate_in {
     uint64_t places; /* jobs that may run at the same time, at least 1 */
     struct estimate_table {

@@ -68,8 +68,7 @@ struct reason {
 #define REASON_TEXT   160
 #define EXPLAIN_LOOKS 400 /* at most, plus one, for a reason */
 
-/* What a waiter in the line waits for, at little cost: equal waiters have equal
- * briefs. */
+/* A reason at little cost, for a waiter in the line: equal waiters have equal briefs. */
 struct explain_brief {
     enum reason_kind kind;
     const struct resource *resource; /* IMPOSSIBLE, RATE, LOCK */

@@ -32,7 +32,7 @@ struct queue_policy {
     const char *name; /* for people; borrowed as long as the queue; NULL: no name */
 };
 
-/* What the queue may have now; a greater value means more. */
+/* How much the queue may have now; a greater value means more. */
 enum queue_state {
     QUEUE_IS_LIMITED, /* no slot: it is paused or at its limit */
     QUEUE_IS_FULL,    /* no slot now: none is free for it */

@@ -4,7 +4,7 @@
  * The next waiter depends on those before it: each start charges its account and its
  * queue, and takes a slot. So the peek has a virtual time of its own for each queue, and
  * for each lane that it has opened. For each open lane it has the classes that have given
- * a waiter, with the next waiter of each. It opens the next lane or class only when that
+ * a waiter, with the next waiter of each. The next lane or class is opened only when that
  * would come first. */
 #include "daemon/admit/state.h"
 
@@ -139,7 +139,7 @@ static struct class *only_class(const struct lane *t)
 /* --- queues ------------------------------------------------------------------------- */
 
 /* Begins with the queues whose jobs may get slots. Returns false if the order cannot be
- * told here, as users of a queue have limits, or there are too many queues. */
+ * found here, as users of a queue have limits, or there are too many queues. */
 static bool begin(struct peek *p, const struct admission *a)
 {
     p->n = p->nqueues = 0;

@@ -59,7 +59,7 @@ struct resource {
     uint64_t full_at;   /* rate: when all tokens are back */
     struct timed timed; /* rate: when its next offer is due */
 
-    /* Of standing.c. */
+    /* Used by standing.c. */
     struct line line;       /* classes that claim it */
     struct list impossible; /* classes whose claim exceeds the capacity */
     uint64_t nimpossible;   /* their number */

@@ -1,12 +1,12 @@
 /* Where a class stands: in the lines of all that it claims, or of what it lacks.
  *
  *   EMPTY    it has no waiter in the line
- *   READY    it is not known to lack anything but slots. It is in the ready line, and in
- *            the line of each named resource that it claims
- *   BLOCKED  it lacks a lock, and is tried when that is offered. It is in the blocked
- *            line, and in the line of each lock
- *   SHORT    it lacks tokens of a rate, or an element of its array's limit. It is only in
- *            that line, so that nothing else is reserved for it
+ *   READY    it is not known to lack anything but slots: in the ready line, and in the
+ *            line of each named resource that it claims
+ *   BLOCKED  it lacks a lock, and is tried when that is offered: in the blocked line, and
+ *            in the line of each lock
+ *   SHORT    it lacks tokens of a rate, or an element of its array's limit: only in that
+ *            line, so that nothing else is reserved for it
  *   IMPOSSIBLE  a claim exceeds the capacity: it is in no line
  *
  * The right to a lock. The first waiter in the line of a lock may take it. No later

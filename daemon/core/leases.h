@@ -1,8 +1,8 @@
 /* Leases: claims of processes outside of jobs on one lock or semaphore each (volt-lock).
  * Lock held in all functions.
  *
- * A lease is a waiter like a job, but needs no slot. Its id, from the same numbers as
- * those of jobs, gives its place in the line, and the dispatcher grants it. daemon/lease
+ * A lease is a waiter like a job, but needs no slot. Its id is from the same numbers as
+ * ids of jobs, and gives its place in the line. The dispatcher grants it. daemon/lease
  * decides how long it is held. Leases are not in the store. */
 #ifndef VOLTD_CORE_LEASES_H
 #define VOLTD_CORE_LEASES_H

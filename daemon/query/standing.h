@@ -12,8 +12,8 @@ struct standing {
 };
 
 /* Fills in where the job would stand. The job has been checked (core_wait_for()) and has
- * no id. It waits for a moment, after all other jobs of its user; afterwards it does not
- * wait. */
+ * no id. The job waits for a moment, after all other jobs of its user. Afterwards it does
+ * not wait. */
 void query_standing(struct core *core, struct job *job, struct standing *ret);
 
 #endif

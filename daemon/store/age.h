@@ -10,7 +10,7 @@
  * If the retention time is shorter than such a pause, the pause is as long as the
  * retention time. A smaller jump makes some history old too early.
  *
- * Pure: times are arguments. `elapsed` is CLOCK_BOOTTIME, which nobody sets. */
+ * Pure: times are arguments. `elapsed` is CLOCK_BOOTTIME, which is never set. */
 #ifndef VOLTD_STORE_AGE_H
 #define VOLTD_STORE_AGE_H
 

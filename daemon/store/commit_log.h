@@ -1,14 +1,14 @@
 /* Store, commit log: makes facts durable in the order in which they were appended.
  *
- *   1. append copies the facts into the group that is being filled. It never blocks and
- *      wakes nobody, so it may be called under a lock.
+ *   1. append copies the facts into the group that is being filled. Append never
+ *      blocks and wakes no thread, so it may be called under a lock.
  *   2. kick lets an idle writer begin. Polling a commit kicks too.
  *   3. The writer takes the whole group and makes it durable by one transaction. Facts
  *      that are appended during that form the next group: the busier, the larger.
  *   4. Every commit of the group becomes READY. Replies are sent only after that.
  *
- * An append without facts is a barrier. It is READY when everything that was appended
- * before it is durable.
+ * An append without facts is a barrier. That commit is READY when everything that was
+ * appended before it is durable.
  *
  * News: some facts have news (fact.h). The commit gives them numbers in order of append,
  * which are stored with the facts. The subscriber is notified of each commit between 3
@@ -41,9 +41,9 @@
 struct job_news;
 struct store_fact;
 
-/* A leaf future: waits until the facts of one append are durable. It must not move
- * between append and _fini. Zero-initialised means "no append is pending", and may be
- * finished. */
+/* A leaf future: waits until the facts of one append are durable. The struct must not
+ * move between append and _fini. Zero-initialised means "no append is pending", and may
+ * be finished. */
 struct store_commit {
     struct store *store;
     int status;
@@ -64,7 +64,7 @@ struct store_draft { /* the head of the backend's own struct */
 /* Receives durable news in order of their numbers. n 0: all news of a commit were passed,
  * so watchers may be woken. Called on the writer's thread without a lock of the store. A
  * backend without a writer calls it within append under its lock, and with n 0 within
- * kick. It may take `event_log.lock`, never `core.lock`. */
+ * kick. The function may take `event_log.lock`, never `core.lock`. */
 typedef void store_news_fn(void *arg, const struct job_news *news, size_t n);
 
 /* Why the writer cannot write, for status reports. */
@@ -109,7 +109,7 @@ static inline void store_barrier(struct store *s, struct store_commit *commit)
 }
 
 /* Returns a new empty draft, which takes facts in portions and is then appended or freed.
- * NULL: no memory. One thread at a time. */
+ * NULL: no memory. Used by a single thread at a time. */
 static inline struct store_draft *store_draft(struct store *s)
 {
     return s->log->draft(s);

@@ -3,8 +3,8 @@
  *
  * The id of a content is the SipHash of its bytes under the store's seed. If another
  * content has that id, the next free number is used. Equal ids never stand for equal
- * bytes without a comparison. The seed is a secret of 64 bits in the store, so nobody can
- * construct collisions. Writer's thread only. */
+ * bytes without a comparison. The seed is a secret of 64 bits in the store, so clients
+ * cannot construct collisions. Writer's thread only. */
 #ifndef VOLTD_STORE_CONTENTS_H
 #define VOLTD_STORE_CONTENTS_H
 

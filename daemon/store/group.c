@@ -142,8 +142,8 @@ static bool sleep_until(struct groups *g, uint64_t usec)
     return r != ETIMEDOUT;
 }
 
-/* Lock held. Waits until GROUP_PACE is over. It is called before the wait for entries, so
- * a patient append never wakes the writer only to sleep again. */
+/* Lock held. Waits until GROUP_PACE is over. The pace comes before the wait for entries,
+ * so a patient append never wakes the writer only to sleep again. */
 static void keep_pace(struct groups *g)
 {
     g->pacing = true;

@@ -1,10 +1,10 @@
-/* The stored key of an ended job. It answers a submission that is sent again, and a
+/* The stored key of an ended job. This row answers a submission that is sent again, and a
  * question about a job that was purged.
  *
  * Until the job ends its key is in its spec; this row is written in the transaction of
- * the end. The row outlives the purge of its job by retention. It is deleted KeepKeysSec=
- * after the end, when the job is forgotten on demand, or when a later job takes the
- * key. */
+ * the end. The row outlives the purge of its job by retention. A row is deleted
+ * KeepKeysSec= after the end, when the job is forgotten on demand, or when a later job
+ * takes the key. */
 #ifndef VOLTD_STORE_KEY_ROW_H
 #define VOLTD_STORE_KEY_ROW_H
 

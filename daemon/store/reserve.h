@@ -1,5 +1,5 @@
 /* Reserves room on the disk for the ends of jobs, and for opening the store when others
- * have filled the disk. The reserve is a file whose blocks nobody uses. */
+ * have filled the disk. The reserve is a file of unused blocks. */
 #ifndef VOLTD_STORE_RESERVE_H
 #define VOLTD_STORE_RESERVE_H
 

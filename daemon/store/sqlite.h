@@ -1,7 +1,7 @@
 /* The SQLite backend: the durable store of one machine.
  *
  * Files in the state directory: jobs.<n>.db, with SQLite's -wal and -shm beside it. The
- * highest n is in force. It is 1, unless an earlier voltd had copied its store. `reserve`
+ * highest n is in force: 1, or more if an earlier voltd had copied its store. `reserve`
  * is room for the ends of jobs when the disk is full. `witness` says how far the store
  * has come (witness.h).
  *
@@ -35,9 +35,9 @@
  * load proves them. If the journal is damaged before its copy into the file, SQLite takes
  * the damage for the end of the journal and forgets what follows.
  *
- * One connection on one thread writes and checkpoints; its transactions are the groups of
- * commit_log.h. WAL with synchronous=FULL; with no_sync it is NORMAL, so that only
- * checkpoints and witnesses wait for the disk. The writer checkpoints after it has
+ * A single connection on one thread writes and checkpoints; its transactions are the
+ * groups of commit_log.h. WAL with synchronous=FULL; with no_sync it is NORMAL, so that
+ * only checkpoints and witnesses wait for the disk. The writer checkpoints after it has
  * answered, as auto-checkpoint is off.
  *
  * Lives: a life is a boot and a record directory. STARTING is stored with the number of
@@ -62,8 +62,8 @@ struct store_sqlite_options {
     /* Called on the writer's thread when its state changes, with a line for people. */
     void (*tell)(const char *text);
     /* Called on the writer's thread after `tell`, when a file cannot be written for
-     * another reason than a full disk. It ends the process. If it returns or is NULL,
-     * every later commit ends with -EIO. */
+     * another reason than a full disk. The function ends the process. If it returns or is
+     * NULL, every later commit ends with -EIO. */
     void (*failed)(void);
 };
 

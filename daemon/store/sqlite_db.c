@@ -443,7 +443,7 @@ static void owner_of_body(sqlite3_context *context, int n, sqlite3_value **value
 }
 
 /* Migrates in one transaction: afterwards the file has the latest version, or still the
- * old one. One transaction also waits for the disk only once. */
+ * old one. A single transaction also waits for the disk only once. */
 static int migrate(struct db *db)
 {
     static const char done[] = "PRAGMA user_version=" NUMBER(DB_VERSION) "; COMMIT";
@@ -493,8 +493,8 @@ static void configure_once(void)
 }
 
 /* Proves that the file at path, and those that SQLite opens beside it, are regular if
- * they exist: SQLite would wait for the other end of a FIFO. It opens none of them, as
- * closing a file drops all locks that SQLite has on it in this process. */
+ * they exist: SQLite would wait for the other end of a FIFO. The files are not opened for
+ * that, as closing a file drops all locks that SQLite has on it in this process. */
 static int prove_files(const char *path, struct volt_error *err)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};

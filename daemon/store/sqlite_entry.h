@@ -1,4 +1,4 @@
-/* One append as an entry of a group (group.h), with its rows packed behind its head. The
+/* An append as an entry of a group (group.h), with its rows packed behind its head. The
  * caller's thread makes it; sqlite_apply.c applies it on the writer's thread. Knows no
  * SQLite. */
 #ifndef VOLTD_STORE_SQLITE_ENTRY_H
@@ -42,8 +42,8 @@ void entry_begin(struct entry_packing *e, uint64_t life);
 /* Packs facts. May be called any number of times; entry_end() reports a failure. */
 void entry_add(struct entry_packing *e, const struct store_fact *facts, size_t n);
 void entry_add_forget(struct entry_packing *e, const uint64_t *ids, size_t n);
-/* Ends the packing. Returns the entry, new, from malloc(), of exact size; NULL: no
- * memory. */
+/* Ends the packing. Returns the entry, which is new, from malloc() and of exact size.
+ * NULL: no memory. */
 struct group_entry *entry_end(struct entry_packing *e);
 
 #endif

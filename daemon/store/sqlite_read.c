@@ -1,7 +1,7 @@
 /* Reads single rows and ended jobs beside the writer, over a connection that only reads.
  *
- * The connection is opened at first use. It has no transaction open between two reads, so
- * it holds up no checkpoint. */
+ * The connection is opened at first use. Between two reads no transaction is open, so no
+ * checkpoint is held up. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

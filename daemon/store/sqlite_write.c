@@ -460,10 +460,10 @@ static bool forget_of(struct sqlite_store *s, const struct slice *slice)
     return true;
 }
 
-/* Purges ended jobs and keys beyond retention, after a group or when idle. It works in
- * slices, so it costs a commit per FORGET_SLICE jobs. Under load it waits until many jobs
- * have come together. By age it purges when the writer is idle, and every FORGET_EVERY;
- * if a group interrupts it, it goes on after that group. */
+/* Purges ended jobs and keys beyond retention, after a group or when idle. Slices keep
+ * the cost at a commit per FORGET_SLICE jobs. Under load it waits until many jobs have
+ * come together. By age it purges when the writer is idle, and every FORGET_EVERY; if a
+ * group interrupts it, it goes on after that group. */
 static void forget(struct sqlite_store *s, bool idle)
 {
     struct store_retention keep = groups_retention(&s->groups);
