@@ -143,11 +143,12 @@ bool admission_try(struct admission *a, struct waiter *w, uint64_t now);
 /* Takes the claims of an APART waiter without a slot, whatever is in the line, if they
  * fit and no earlier waiter has a right to them (standing.h). Returns whether it did. */
 bool admission_try_named(struct admission *a, struct waiter *w, uint64_t now);
-/* Returns all that was taken last for the waiter, as it was not used. */
+/* Gives back all that was taken last for the waiter, as it was not used. */
 void admission_undo(struct admission *a, struct waiter *w, uint64_t now);
-/* Returns only what it spent of rates. */
+/* Gives back only the tokens of rates that were spent last for the waiter. */
 void admission_refund(struct admission *a, struct waiter *w, uint64_t now);
-/* Returns all that was taken, and puts the waiter back to its place in the line. */
+/* Gives back all that was taken last, and puts the waiter back to its place in the
+ * line. */
 void admission_put_back(struct admission *a, struct waiter *w, uint64_t now);
 
 /* Releases slots and limits at the end of an attempt, or of n elements. ran_usec: their
@@ -156,7 +157,7 @@ void admission_ended(struct admission *a, struct waiter *w, uint64_t n, uint64_t
                      uint64_t now);
 /* Lends the slot of a running job: it is free for others, also in its queue and for its
  * user. Locks and the limit of its array stay taken, and its time counts as if it had the
- * slot. Before the job ends or its claims are returned, admission_take_back() takes a
+ * slot. Before the job ends or its claims are given back, admission_take_back() takes a
  * slot at once, even if none is free. */
 void admission_lend(struct admission *a, struct waiter *w, uint64_t now);
 void admission_take_back(struct admission *a, struct waiter *w, uint64_t now);
@@ -164,10 +165,10 @@ void admission_take_back(struct admission *a, struct waiter *w, uint64_t now);
 void admission_gone(struct admission *a, struct waiter *w, uint64_t n, uint64_t now);
 
 /* --- the first of the line ---------------------------------------------------------- */
-/* Returns up to n waiters that wait only for slots, in the order in which they would get
- * them if each ran for its user's expected duration. An array comes once. Returns none if
- * users of an eligible queue have a limit, or if more than eight queues may get slots.
- * Returns the number. */
+/* Fills in up to n waiters that wait only for slots, in the order in which they would get
+ * them if each ran for its user's expected duration. An array comes once. Fills in none
+ * if users of an eligible queue have a limit, or if more than eight queues may get slots.
+ * Returns their number. */
 size_t admission_peek(struct admission *a, struct waiter **ret_waiters, size_t n);
 /* Returns whether the waiter's queue and user may have a slot now. */
 bool admission_may_have_slot(const struct waiter *w);
@@ -181,7 +182,7 @@ const struct claim *admission_claims(const struct waiter *w, size_t *ret_n);
 struct waiter *admission_ahead(struct admission *a, const struct waiter *w,
                                const struct resource *r, const struct waiter *from,
                                uint64_t now, unsigned *looks);
-/* Returns up to n waiters of the same class that are before w. Returns their number. */
+/* Fills in up to n waiters of the same class that are before w. Returns their number. */
 size_t admission_alike_before(const struct waiter *w, struct waiter **ret_waiters,
                               size_t n);
 /* Returns how many classes of the user have waiters in the line, in all queues. */

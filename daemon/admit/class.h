@@ -61,7 +61,7 @@ bool class_is_at_limit(const struct class *c);
 struct waiter *class_first(const struct class *c);
 /* Returns the waiter after this one; NULL: none. */
 struct waiter *class_after(const struct class *c, const struct waiter *w);
-/* Returns the first n waiters at most, in order. Returns their number. */
+/* Fills in the first n waiters at most, in order. Returns their number. */
 size_t class_list(const struct class *c, struct waiter **ret_waiters, size_t n);
 /* Returns how many waiters of the class have a rank before that of w, at most `most`; w
  * need not be in the class. */

@@ -31,7 +31,7 @@ enum reason_kind {
     REASON_RATE,
     REASON_LOCK, /* or semaphore */
     REASON_SLOTS,
-    REASON_KEPT, /* free slots are reserved for other queues */
+    REASON_KEPT, /* free slots are set aside for other queues */
     REASON_TURN, /* all claims fit: it is tried next, or soon */
 };
 

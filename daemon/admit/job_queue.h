@@ -4,13 +4,13 @@
  *   nominal  its own slots: while it has fewer, it goes before all queues that have
  *            theirs
  *   lends    others may take its idle slots; it is offered the next slots that are
- *            released. Otherwise idle slots are reserved for it. A paused queue lends.
+ *            released. Otherwise idle slots are set aside for it. A paused queue lends.
  *   most     slots that it may have; 0: any number
  *   user_most  slots that each user may have in it; 0: any number
  *   weight   its share of the rest, in time (virtual.h)
  *
  * So a queue below its nominal slots may take any free slot; other queues only free slots
- * beyond those that are reserved. The nominal slots of all queues together are at most
+ * beyond those that are set aside. The nominal slots of all queues together are at most
  * the number of slots. If that number was lowered, each queue has its part of them
  * (core/queues.h). */
 #ifndef VOLTD_ADMIT_JOB_QUEUE_H

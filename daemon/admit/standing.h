@@ -6,7 +6,7 @@
  *   BLOCKED  it lacks a lock, and is tried when that is offered: in the blocked line, and
  *            in the line of each lock
  *   SHORT    it lacks tokens of a rate, or an element of its array's limit: only in that
- *            line, so that nothing else is reserved for it
+ *            line, so that nothing else is set aside for it
  *   IMPOSSIBLE  a claim exceeds the capacity: it is in no line
  *
  * The right to a lock. The first waiter in the line of a lock may take it. No later

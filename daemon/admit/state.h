@@ -26,7 +26,7 @@ struct admission {
     struct list queues; /* of job_queue.c, in the order of the last reorder */
     struct job_queue *first_queue;
     uint32_t queue_numbers;
-    uint64_t kept; /* idle slots that are reserved for their queues */
+    uint64_t kept; /* idle slots that are set aside for their queues */
     struct resource slots;
     struct admission_bypass bypass;
     struct line ready, blocked;    /* standing.h */
