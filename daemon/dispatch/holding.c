@@ -112,9 +112,3 @@ int holding_release(struct tx *tx, struct job *job, uid_t by, bool is_admin)
         conditions_release(tx->core, job);
     return r;
 }
-
-void holding_refuse(struct work *w)
-{
-    if (!w->job->array && conditions_is_held(w->job))
-        conditions_release(w->core, w->job);
-}

@@ -14,7 +14,6 @@
 
 struct job;
 struct tx;
-struct work;
 
 /* Holds a job, or an array as a whole. `again`: a call after -EAGAIN. Returns
  *   0           held
@@ -31,8 +30,5 @@ int holding_job(struct tx *tx, struct job *job, const struct hold *by, bool agai
  *   -EPERM      an admin holds it, and the caller is none
  *   -ENOMEM, or another error of the store */
 int holding_release(struct tx *tx, struct job *job, uid_t by, bool is_admin);
-/* Drops the hold condition of an early work that cannot go back to the queue. An array
- * keeps it. */
-void holding_refuse(struct work *w);
 
 #endif

@@ -14,24 +14,18 @@
 static const struct attempt_row new[] = {
     {ON_MARKED, .next = ATTEMPT_WAITING},
     {ON_UNMARKED, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
-    {ON_ADOPTED, ATTEMPT_GREETING, .todo = DO_GREET},
+    {ON_ADOPTED, ATTEMPT_TAKEN, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
 };
 ROWS(new, NULL);
 
-static const struct attempt_row greeting[] = {
-    {ON_WELCOME, ATTEMPT_TAKEN, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
-};
-ROWS(greeting, NULL);
-
 static const struct attempt_row idle[] = {
-    {ON_STOP, ATTEMPT_GREETING, IF_UNSURE, .todo = DO_GREET},
     {ON_STOP, .todo = DO_POST_EXITED, OVER = ATTEMPT_CANCELLED},
 };
 ROWS(idle, NULL);
 
 static const struct attempt_row waiting[] = {
     {ON_SLOT, ATTEMPT_STARTING, .todo = DO_PREPARE | DO_START},
-    {ON_DEFERRED, ATTEMPT_NEW, .when = IF_FRESH},
+    {ON_DEFERRED, .next = ATTEMPT_NEW},
 };
 ROWS(waiting, &idle_rows);
 
@@ -42,18 +36,14 @@ ROWS(resting, &idle_rows);
 
 static const struct attempt_row starting[] = {
     {ON_TAKEN, ATTEMPT_TAKEN, .todo = DO_CLOSE | DO_PROBE},
-    {ON_EXISTS, ATTEMPT_TAKEN, IF_TRIED, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
+    {ON_EXISTS, ATTEMPT_TAKEN, IF_VOIDED, .todo = DO_CLOSE | DO_LOOK | DO_PROBE,
+     .known = ATTEMPT_ADOPTED},
     {ON_EXISTS, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
-    {ON_RESET, ATTEMPT_RESTING, .todo = DO_LIMIT, .known = ATTEMPT_UNSURE},
-    {ON_SHORT, ATTEMPT_TAKEN, IF_SPENT | IF_UNSURE,
-     .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
-    {ON_SHORT, .when = IF_SPENT, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
-    {ON_SHORT, ATTEMPT_RESTING, IF_UNSURE, .todo = DO_LIMIT},
-    {ON_SHORT, ATTEMPT_RESTING, .todo = DO_LIMIT, .known = ATTEMPT_TRIED},
-    {ON_REFUSED, ATTEMPT_TAKEN, IF_UNSURE, .todo = DO_CLOSE | DO_LOOK | DO_PROBE},
-    {ON_REFUSED, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
-    {ON_WITHDRAWN, ATTEMPT_GREETING, IF_UNSURE, .todo = DO_GREET},
-    {ON_WITHDRAWN, .todo = DO_POST_EXITED, OVER = ATTEMPT_CANCELLED},
+    {ON_RESET, ATTEMPT_TAKEN, .todo = DO_CLOSE | DO_LOOK | DO_PROBE,
+     .known = ATTEMPT_UNSURE},
+    {ON_SHORT, ATTEMPT_REMOVING, .todo = DO_REMOVE},
+    {ON_REFUSED, ATTEMPT_REMOVING, .todo = DO_REMOVE},
+    {ON_WITHDRAWN, ATTEMPT_REMOVING, .todo = DO_REMOVE},
     {ON_UNREADY, .todo = DO_POST_EXITED, OVER = ATTEMPT_FAILED},
 };
 ROWS(starting, NULL);
@@ -75,9 +65,7 @@ static const struct attempt_row taken[] = {
     {ON_NEVER_RAN, .when = IF_STRANGE, .todo = DO_POST_EXITED, OVER = ATTEMPT_RECORDED},
     {ON_NEVER_RAN, ATTEMPT_REMOVING, IF_DOUBTFUL, .todo = DO_REMOVE},
     {ON_NEVER_RAN, ATTEMPT_REMOVING, .todo = DO_REMOVE | DO_BLAME},
-    {ON_ABSENT, .when = IF_DOUBTFUL | IF_SPENT, .todo = DO_VOID | DO_POST_EXITED,
-     OVER = ATTEMPT_FAILED},
-    {ON_ABSENT, ATTEMPT_WAITING, IF_DOUBTFUL, .todo = DO_VOID},
+    {ON_ABSENT, ATTEMPT_WAITING, IF_ADOPTED, .todo = DO_VOID},
 };
 ROWS(taken, &watched_rows);
 
@@ -182,7 +170,7 @@ ROWS(kill_again, &signalled_rows);
 
 /* --- from there to the durable end ------------------------------------------------ */
 
-/* A broken connection says nothing, and both requests may be repeated. Two attempts never
+/* A broken connection says nothing, and SIGKILL may be repeated. Two attempts never
  * run side by side: the next one waits for the end of all that is left of this one. */
 static const struct attempt_row clearing[] = {
     {ON_ANSWERED, .todo = DO_NOTE_LEFT | DO_POST_EXITED, OVER = ATTEMPT_RECORDED},
@@ -210,7 +198,6 @@ static const struct attempt_row removing[] = {
      OVER = ATTEMPT_FAILED},
     {ON_ANSWERED, ATTEMPT_RESTING, IF_REST, .todo = DO_VOID | DO_LIMIT},
     {ON_ANSWERED, ATTEMPT_WAITING, .todo = DO_VOID},
-    {ON_RESET, ATTEMPT_REMOVE_AGAIN, .todo = DO_LIMIT},
     {ON_SHORT, .when = IF_SHORT, .todo = DO_POST_EXITED, OVER = ATTEMPT_STUCK},
     {ON_SHORT, ATTEMPT_REMOVE_AGAIN, .todo = DO_LIMIT},
     {ON_REFUSED, .todo = DO_POST_EXITED, OVER = ATTEMPT_STUCK},
@@ -234,7 +221,6 @@ static const struct attempt_rows no_rows;
 
 const struct attempt_rows *const attempt_table[ATTEMPT_PHASES] = {
     [ATTEMPT_NEW] = &new_rows,
-    [ATTEMPT_GREETING] = &greeting_rows,
     [ATTEMPT_WAITING] = &waiting_rows,
     [ATTEMPT_RESTING] = &resting_rows,
     [ATTEMPT_STARTING] = &starting_rows,
@@ -267,10 +253,10 @@ const struct attempt_rows *const attempt_table[ATTEMPT_PHASES] = {
 static unsigned conditions(const struct attempt_state *s)
 {
     static const uint16_t of_known[] = {
-        [ATTEMPT_FRESH] = IF_FRESH,
-        [ATTEMPT_TRIED] = IF_TRIED,
-        [ATTEMPT_UNSURE] = IF_TRIED | IF_UNSURE | IF_DOUBTFUL,
-        [ATTEMPT_ADOPTED] = IF_DOUBTFUL,
+        [ATTEMPT_FRESH] = 0,
+        [ATTEMPT_VOIDED] = IF_VOIDED,
+        [ATTEMPT_UNSURE] = IF_DOUBTFUL,
+        [ATTEMPT_ADOPTED] = IF_DOUBTFUL | IF_ADOPTED,
         [ATTEMPT_STRANGE] = IF_STRANGE,
     };
     unsigned c = of_known[s->known];
@@ -296,11 +282,6 @@ static const struct attempt_row *find(const struct attempt_state *s,
     return NULL;
 }
 
-bool attempt_may_defer(const struct attempt_state *s)
-{
-    return find(s, ON_DEFERRED) != NULL;
-}
-
 uint32_t attempt_hears(const struct attempt_state *s)
 {
     uint32_t hears = 0;
@@ -316,6 +297,7 @@ static void count(struct attempt_state *s, enum attempt_input in)
 {
     const bool start = s->phase == ATTEMPT_STARTING;
 
+    s->short_of = start ? 0 : s->short_of;
     if (start && in == ON_RESET)
         tries_lost(&s->tries);
     else if (start && (in == ON_SHORT || in == ON_REFUSED))
@@ -343,7 +325,7 @@ void attempt_follow(struct attempt_state *s, const struct attempt_row *row)
     if (row->known != ATTEMPT_FRESH)
         s->known = row->known;
     if (row->todo & DO_VOID)
-        s->known = ATTEMPT_FRESH;
+        s->known = s->known >= ATTEMPT_VOIDED ? ATTEMPT_VOIDED : ATTEMPT_FRESH;
     if (row->end != ATTEMPT_NOT_OVER)
         s->end = row->end;
     if (row->todo & DO_BLAME)

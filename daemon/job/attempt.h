@@ -6,12 +6,10 @@
  * carries out the actions of attempt_step() in the order of their bits.
  *
  *     new        STARTING is on its way into the store
- *     greeting   whether a START was carried out is not known; a keeper is to answer
- *                HELLO: from then on the record alone counts
  *     waiting    for a slot
  *     resting    before the next START
- *     starting   START is on its way
- *     taken      the keeper has it; nothing says that it has begun
+ *     starting   its record is made, and START is on its way with it
+ *     taken      the keeper has it, or may have it; nothing says that it has begun
  *     running    it has begun, and STARTED is posted
  *     pause_due  PAUSE was posted, and is on its way into the store
  *     pausing, pause_again    freeze or SIGSTOP of its tree: on its way, to be sent again
@@ -22,24 +20,25 @@
  *     killing, killed, kill_again   SIGKILL: likewise
  *     clearing, clear_again, left   its shim was killed: SIGKILL to its tree is on its
  *                way, to be sent again, has left processes
- *     removing, remove_again   it never ran: REMOVE of its record is on its way, to be
- *                sent again
+ *     removing, remove_again   it never ran, and cannot run: its record is being removed,
+ *                to be tried again
  *     ending     EXITED is on its way into the store
  *     ended
  *
  * Invariants, proved by tests/unit/job/test_attempt_search.c with a crash of voltd,
  * keeper, shim and machine at every edge:
  *
- *   T-1  No START before its STARTING is durable.
+ *   T-1  No record and no START before its STARTING is durable.
  *   T-2  An attempt runs at most once, and not once its EXITED has been posted.
  *   T-3  Two attempts of a job do not run side by side.
  *   T-4  What ends without a look at its record has not run, and fails only where
  *        something has failed. What ends as lost was lost with its shim, with the
  *        machine, or with its record.
  *   T-5  A record goes when its EXITED is durable, or before the same attempt is started
- *        once more: never when it alone knows the end.
+ *        once more: never when it alone knows the end, nor while anybody can run it.
  *   T-6  Every event that is posted is one that job.h allows; EXITED is posted once.
- *   T-7  A job goes back to the queue (DEFERRED) when nothing of it is at the keeper.
+ *   T-7  A job goes back to the queue (DEFERRED) when it has no record, so that nothing
+ *        can run it.
  *   T-8  START goes out in a slot, and what runs has one; no slot is left taken.
  *   T-9  From every state a way leads to the durable end, without a further fault.
  *   T-10  What is frozen or stopped is known to be paused by the store, or is continued:
@@ -54,7 +53,6 @@
 
 enum attempt_phase {
     ATTEMPT_NEW = 0,
-    ATTEMPT_GREETING,
     ATTEMPT_WAITING,
     ATTEMPT_RESTING,
     ATTEMPT_STARTING,
@@ -97,12 +95,12 @@ enum attempt_input {
     ON_STOP,     /* it is to stop */
     ON_UNREADY,  /* what START needs cannot be had */
     /* answers of the keeper */
-    ON_WELCOME,   /* HELLO: it does nothing any more that older connections asked for */
     ON_TAKEN,     /* START: its shim has been told */
-    ON_EXISTS,    /* START: there is a record */
+    ON_EXISTS,    /* no START: there is a record */
     ON_WITHDRAWN, /* START: nobody has had it */
     ON_RESET,     /* the connection broke before the answer */
-    ON_SHORT,     /* of something, for a moment: nothing was done */
+    ON_SHORT,     /* of something, for a moment: nothing was done. Also voltd itself, of
+                     what a record needs */
     ON_GONE,      /* signal: there is no such process */
     ON_LEFT,      /* SIGKILL has left processes, and another attempt is to follow */
     ON_REFUSED,   /* anything else that says no, where that matters */
@@ -125,32 +123,34 @@ enum attempt_input {
 enum attempt_action {
     DO_VOID = 1 << 0,    /* no START of it is anywhere: a slot that it has for an earlier
                             voltd's goes back, and it asks for one */
-    DO_PREPARE = 1 << 1, /* what START needs; where that fails: ON_UNREADY, no START */
+    DO_PREPARE = 1 << 1, /* what START needs, its record last; where that fails, no START:
+                            ON_UNREADY; for the record ON_EXISTS, ON_SHORT, ON_REFUSED */
     DO_START = 1 << 2,
     DO_CLOSE = 1 << 3,             /* what was prepared */
-    DO_GREET = 1 << 4,             /* ON_WELCOME comes, at once if a keeper is there */
-    DO_POST_STARTED = 1 << 5,      /* and the timeout begins */
-    DO_POST_TIMEOUT = 1 << 6,      /* where that fails, ON_UNPOSTED instead of the rest */
-    DO_POST_OUTPUT_LIMIT = 1 << 7, /* likewise */
-    DO_NOTE_LEFT = 1 << 8,         /* the processes that SIGKILL has left */
-    DO_LIMIT = 1 << 9,             /* ON_LIMIT comes after the time of the new phase */
-    DO_SIGNAL = 1 << 10,           /* that of the new phase */
-    DO_PROBE = 1 << 11,            /* ON_PROBE comes after a moment */
-    DO_REMOVE = 1 << 12,           /* the record of what never ran */
-    DO_LOOK = 1 << 13,             /* at the record, even if nothing is heard of it */
-    DO_POST_EXITED = 1 << 14,      /* state.end says which */
-    DO_REMOVE_LATER = 1 << 15,     /* the record of what is over */
-    DO_BLAME = 1 << 16,            /* a try in vain; too many end as its shim's failure */
-    DO_KEEP = 1 << 17,             /* ON_KEPT comes when all that was posted is durable */
-    DO_TIME = 1 << 18, /* the timeout stands still, or goes on, by the phase */
+    DO_POST_STARTED = 1 << 4,      /* and the timeout begins */
+    DO_POST_TIMEOUT = 1 << 5,      /* where that fails, ON_UNPOSTED instead of the rest */
+    DO_POST_OUTPUT_LIMIT = 1 << 6, /* likewise */
+    DO_NOTE_LEFT = 1 << 7,         /* the processes that SIGKILL has left */
+    DO_LIMIT = 1 << 8,             /* ON_LIMIT comes after the time of the new phase */
+    DO_SIGNAL = 1 << 9,            /* that of the new phase */
+    DO_PROBE = 1 << 10,            /* ON_PROBE comes after a moment */
+    DO_REMOVE = 1 << 11,           /* the record of what never ran */
+    DO_LOOK = 1 << 12,             /* at the record, even if nothing is heard of it */
+    DO_POST_EXITED = 1 << 13,      /* state.end says which */
+    DO_REMOVE_LATER = 1 << 14,     /* the record of what is over */
+    DO_BLAME = 1 << 15,            /* a try in vain; too many end as its shim's failure */
+    DO_KEEP = 1 << 16,             /* ON_KEPT comes when all that was posted is durable */
+    DO_TIME = 1 << 17, /* the timeout stands still, or goes on, by the phase */
 };
 
 /* What is known of its STARTs. */
 enum attempt_known {
-    ATTEMPT_FRESH = 0, /* nothing of it is at the keeper, nor will be */
-    ATTEMPT_TRIED,     /* one was refused: its record may be there all the same */
-    ATTEMPT_UNSURE,    /* one was not answered: it may have been carried out */
-    ATTEMPT_ADOPTED,   /* an earlier voltd may have sent one: likewise */
+    ATTEMPT_FRESH = 0, /* none is anywhere but the one on its way */
+    ATTEMPT_UNSURE,    /* one was not answered: its record tells whether it runs */
+    ATTEMPT_VOIDED,    /* as FRESH, but a keeper of version 9 or older that stands still
+                          may make a record for what an earlier voltd has sent it */
+    ATTEMPT_ADOPTED,   /* an earlier voltd may have sent one: its record, if there is one,
+                          tells whether it runs */
     ATTEMPT_STRANGE,   /* likewise; and it has begun, or another life of the machine might
                           have seen it begin: never to be started again */
 };
@@ -165,12 +165,12 @@ enum attempt_end {
     ATTEMPT_STUCK,     /* the record of what never ran cannot be removed */
 };
 
-struct attempt_state {   /* zeroes, and `known` and `stop_kills` as they are */
-    uint8_t phase;       /* enum attempt_phase */
-    uint8_t known;       /* enum attempt_known */
-    uint8_t end;         /* enum attempt_end */
-    uint8_t stop_kills;  /* 1: the stop signal is SIGKILL */
-    uint8_t short_of;    /* how often the keeper was, since the record was read */
+struct attempt_state {  /* zeroes, and `known` and `stop_kills` as they are */
+    uint8_t phase;      /* enum attempt_phase */
+    uint8_t known;      /* enum attempt_known */
+    uint8_t end;        /* enum attempt_end */
+    uint8_t stop_kills; /* 1: the stop signal is SIGKILL */
+    uint8_t short_of;   /* how often the keeper or voltd was, since the record was read */
     bool paused, halted; /* of an earlier voltd: it is paused, or has been; either may not
                             have come to its processes */
     struct tries tries;
@@ -179,18 +179,17 @@ struct attempt_state {   /* zeroes, and `known` and `stop_kills` as they are */
 
 /* Conditions of a row: all must hold. Of rows with the same input the first counts. */
 enum attempt_when {
-    IF_FRESH = 1 << 0,      /* known: FRESH */
-    IF_TRIED = 1 << 1,      /* known: TRIED or UNSURE */
-    IF_UNSURE = 1 << 2,     /* known: UNSURE */
-    IF_DOUBTFUL = 1 << 3,   /* known: UNSURE or ADOPTED */
-    IF_STRANGE = 1 << 4,    /* known: STRANGE */
-    IF_SPENT = 1 << 5,      /* tries_are_over() */
-    IF_REST = 1 << 6,       /* a rest is due */
-    IF_SHORT = 1 << 7,      /* the keeper was short of something too often */
-    IF_STOP_KILLS = 1 << 8, /* stop_kills */
-    IF_RECORD = 1 << 9,     /* the record is still there */
-    IF_PAUSED = 1 << 10,    /* paused */
-    IF_HALTED = 1 << 11,    /* halted */
+    IF_VOIDED = 1 << 0,     /* known: VOIDED */
+    IF_ADOPTED = 1 << 1,    /* known: ADOPTED */
+    IF_DOUBTFUL = 1 << 2,   /* known: UNSURE or ADOPTED */
+    IF_STRANGE = 1 << 3,    /* known: STRANGE */
+    IF_SPENT = 1 << 4,      /* tries_are_over() */
+    IF_REST = 1 << 5,       /* a rest is due */
+    IF_SHORT = 1 << 6,      /* the keeper was short of something too often */
+    IF_STOP_KILLS = 1 << 7, /* stop_kills */
+    IF_RECORD = 1 << 8,     /* the record is still there */
+    IF_PAUSED = 1 << 9,     /* paused */
+    IF_HALTED = 1 << 10,    /* halted */
 };
 
 struct attempt_row {
@@ -212,8 +211,6 @@ extern const struct attempt_rows *const attempt_table[ATTEMPT_PHASES];
 
 /* What the attempt waits for: bits 1 << enum attempt_input. */
 uint32_t attempt_hears(const struct attempt_state *s);
-/* Whether ON_DEFERRED may come now. */
-bool attempt_may_defer(const struct attempt_state *s);
 static inline bool attempt_is_heard(uint32_t hears, enum attempt_input in)
 {
     return hears >> in & 1;
@@ -226,7 +223,8 @@ const struct attempt_row *attempt_find(struct attempt_state *s, enum attempt_inp
 /* ... and goes where the row says. */
 void attempt_follow(struct attempt_state *s, const struct attempt_row *row);
 
-/* The keeper's answer, 0 or -errno, as an input of a phase that hears these. */
+/* The keeper's answer, 0 or -errno, as an input of a phase that hears these. Likewise
+ * what became of a record that voltd makes or removes. */
 enum attempt_input attempt_answer(uint32_t hears, int status);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the keeper does on request: start a job, signal one, remove a record. */
+/* What the keeper does on request: start a job, signal one. */
 #include "daemon/keeper/keeper.h"
 
 #include <errno.h>
@@ -30,13 +30,13 @@ static int check_sealed(int fd, const uint64_t *size)
                                                                               : -EBADMSG;
 }
 
-pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds,
-                bool may_reuse, bool *ret_new)
+pid_t start_job(struct keeper_start *m, const int *fds, bool may_reuse, bool *ret_new)
 {
     const int *next = fds;
-    struct job_key key = keeper_key_unpack(&m->key);
+    struct stat st;
     struct shim_args args = {
-        .key = key,
+        .key = keeper_key_unpack(&m->key),
+        .record_seed = m->seed,
         .launch_size = m->launch_size,
         .umask = (mode_t)m->umask,
         .kill_mode = m->kill_mode,
@@ -44,27 +44,21 @@ pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds
     /* Not in the initialiser: there the order of these is anybody's. */
     if (m->flags & KEEPER_START_INLINE)
         args.launch = m + 1;
+    args.fd[SHIM_RECORD] = *next++;
     args.fd[SHIM_LAUNCH] = args.launch == NULL ? *next++ : -1;
     for (unsigned i = 0; i < KEEPER_FDS_NAMED; i++)
         args.fd[SHIM_STDIN + i] = m->fds & KEEPER_FD_STDIN << i ? *next++ : -1;
-    int r = 0;
-    if (args.launch == NULL)
+    int r = fstat(args.fd[SHIM_RECORD], &st) < 0 ? -errno : 0;
+    if (r == 0 && (!S_ISREG(st.st_mode) || st.st_size != RECORD_SIZE))
+        r = -EBADMSG;
+    if (r == 0 && args.launch == NULL)
         r = check_sealed(args.fd[SHIM_LAUNCH], &args.launch_size);
     if (r == 0 && args.fd[SHIM_SCRIPT] >= 0)
         r = check_sealed(args.fd[SHIM_SCRIPT], NULL);
     if (r < 0)
         return r;
-    int record = record_create(self->record_dir_fd, &self->pool, &key, self->boot_id,
-                               m->kill_mode, &args.record_seed);
-    if (record < 0)
-        return record;
-    args.fd[SHIM_RECORD] = record;
     pid_t pid = shim_pool_start(&args, may_reuse, ret_new);
     CRASH_POINT("keeper-forked");
-    (void)close(record);
-    /* voltd finds out that a record which stays never ran, and has it removed. */
-    if (pid < 0 && record_discard(self->record_dir_fd, &key) < 0)
-        return -EEXIST;
     return pid;
 }
 
@@ -228,9 +222,11 @@ void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
     const struct claim claim = {self, &key};
     const bool is_tree = (m->scope & KEEPER_SCOPE_MAIN) == 0;
     struct keeper_reply woken = {0};
-    struct record record;
+    struct record record = {.verdict = RECORD_DAMAGED};
     struct proc shim;
     reply->status = find_job(self, &key, &record);
+    if (reply->status < 0 && record.verdict == RECORD_ABSENT && m->signal == SIGCONT)
+        freezer_remove(&self->freezer, &key);
     if (reply->status < 0)
         return;
     const struct record_started *s = &record.started;
@@ -264,20 +260,4 @@ void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
         signal_main(s, SIGCONT, &woken);
     if (continue_shim(&root) && m->signal == SIGKILL)
         add_survivor(reply, root.shim);
-}
-
-int remove_record(struct keeper_self *self, const struct keeper_remove *m)
-{
-    int status = 0;
-    for (uint32_t i = 0; i < m->n; i++) {
-        struct job_key key = keeper_key_unpack(&m->key[i]);
-        CRASH_POINT("keeper-remove");
-        int r = record_remove(self->record_dir_fd, &self->pool, &key, self->boot_id);
-        if (r == 0)
-            freezer_remove(&self->freezer, &key);
-        CRASH_POINT("keeper-removed");
-        if (status == 0)
-            status = r;
-    }
-    return status;
 }

@@ -18,8 +18,8 @@ struct keeper_config {
     int listen_fd;
     int record_dir_fd;
     const char *scripts_dir; /* absolute; NULL: jobs bring no scripts */
-    uid_t peer_uid;      /* the only user whose connections are served */
-    uint32_t leave_usec; /* without a connection and a live shim; 0: never */
+    uid_t peer_uid;          /* the only user whose connections are served */
+    uint32_t leave_usec;     /* without a connection and a live shim; 0: never */
     int rest_msec;       /* without news; then shims that wait are dismissed; -1: never */
     bool leaves_stopped; /* a shim that was stopped stays so: for tests */
     int score_fd; /* the own oom_score_adj, if below 0: shim_pool_spare(); 0: none */
@@ -40,12 +40,11 @@ struct pids {
         pid[KEEPER_SHIMS_MAX]; /* oldest first, but for gaps that the newest has filled */
 };
 
-/* What START and SIGNAL need to know of this keeper. */
+/* What SIGNAL needs to know of this keeper. */
 struct keeper_self {
     pid_t pid, session;
     uint64_t start; /* with pid: which process it is */
     int record_dir_fd;
-    struct record_pool pool;
     struct freezer freezer;
     uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
     struct pids main_shims;                    /* of kill mode `main`, */
@@ -56,11 +55,10 @@ struct keeper_self {
     struct job_key left[KEEPER_LEFT_MAX];
 };
 
-/* Makes the record and gives the job to a shim. What follows *m in its message, and fds,
+/* Gives the job, with its record, to a shim. What follows *m in its message, and fds,
  * both as m says, are borrowed. may_reuse, ret_new: see shim_pool_start(). Returns the
- * shim's pid; -EEXIST: there is a record; -errno: nothing has been done. */
-pid_t start_job(struct keeper_self *self, struct keeper_start *m, const int *fds,
-                bool may_reuse, bool *ret_new);
+ * shim's pid; -errno: nothing has been done. */
+pid_t start_job(struct keeper_start *m, const int *fds, bool may_reuse, bool *ret_new);
 
 /* The shim of that attempt, of kill mode `main`, was killed. */
 void note_main_shim_killed(struct keeper_self *self, const struct job_key *key);
@@ -69,8 +67,5 @@ void note_main_shim_killed(struct keeper_self *self, const struct job_key *key);
  * and figures. May take three seconds: runs in a process of its own. */
 void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
                 struct keeper_reply *reply);
-
-/* Removes the records m names, but not where the shim lives. The status of the reply. */
-int remove_record(struct keeper_self *self, const struct keeper_remove *m);
 
 #endif

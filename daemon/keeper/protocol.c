@@ -5,7 +5,7 @@
 #include <signal.h>
 
 _Static_assert(sizeof(union keeper_message) == KEEPER_MESSAGE_MAX, "messages fit");
-_Static_assert(sizeof(struct keeper_start) == 64, "no padding");
+_Static_assert(sizeof(struct keeper_start) == 72, "no padding");
 _Static_assert(sizeof(struct keeper_signal) == 48, "no padding");
 
 struct keeper_key keeper_key_pack(const struct job_key *key)
@@ -29,21 +29,9 @@ static bool start_is_valid(const struct keeper_start *s, size_t len, int nfds)
     return len == sizeof(*s) + (is_inline ? s->launch_size : 0) &&
            s->flags <= KEEPER_START_INLINE && key_is_valid(&s->key) &&
            s->fds < 1u << KEEPER_FDS_NAMED &&
-           nfds == !is_inline + __builtin_popcount(s->fds) && s->umask <= 0777 &&
+           nfds == 1 + !is_inline + __builtin_popcount(s->fds) && s->umask <= 0777 &&
            s->kill_mode <= KEEPER_KILL_MAIN && s->launch_size > 0 &&
-           s->launch_size <= KEEPER_LAUNCH_MAX;
-}
-
-static bool remove_is_valid(const struct keeper_remove *m, size_t len)
-{
-    if (len < offsetof(struct keeper_remove, key) || m->zero != 0 || m->n < 1 ||
-        m->n > KEEPER_REMOVE_MAX ||
-        len != offsetof(struct keeper_remove, key) + m->n * sizeof(m->key[0]))
-        return false;
-    for (uint32_t i = 0; i < m->n; i++)
-        if (!key_is_valid(&m->key[i]))
-            return false;
-    return true;
+           s->launch_size <= KEEPER_LAUNCH_MAX && s->zero == 0;
 }
 
 bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds)
@@ -62,8 +50,6 @@ bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds
                m->signal.signal >= 1 && m->signal.signal <= 64 &&
                (m->signal.scope <= (KEEPER_SCOPE_MAIN | KEEPER_SCOPE_WAKE) ||
                 (m->signal.scope == KEEPER_SCOPE_FREEZE && m->signal.signal == SIGSTOP));
-    case KEEPER_REMOVE:
-        return remove_is_valid(&m->remove, len);
     case KEEPER_BYE:
         return len == sizeof(m->bye) && m->bye.settled <= 1 && m->bye.zero == 0;
     default:

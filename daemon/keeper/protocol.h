@@ -3,17 +3,21 @@
  *
  * One message is one struct, whose size and number of descriptors follow from it;
  * anything else closes the connection. The first request of a connection is HELLO. Its
- * reply tells voltd that every older connection is closed, that their unprocessed
- * requests are gone and that nothing of theirs will be started any more: only now may
- * voltd judge the records. Every request has one reply, with its serial, in the order in
- * which they are finished, and nothing comes unasked: the end of a job is told by its
- * record.
+ * reply tells versions and what the keeper has; every older connection is closed by then.
+ * It is no barrier: whether a START can still be carried out is told by its record alone.
+ * Every request has one reply, with its serial, in the order in which they are finished,
+ * and nothing comes unasked: the end of a job is told by its record.
  *
- * START carries [launch?, stdin?, stdout?, stderr?, script?] as descriptors. The launch
- * block, argv, environment and paths (below), follows the struct where it is small;
- * otherwise it is in `launch`, a memfd sealed against write, grow and shrink. Only the
- * job's own process looks into it. The reply to START comes when the record has a name
- * and a shim has been told of it; what becomes of it is in the record. */
+ * START carries [record, launch?, stdin?, stdout?, stderr?, script?] as descriptors. The
+ * record is made, locked and named by voltd, and its descriptor is the right to run the
+ * attempt: there is one open file description of it, and whoever has that, a message in
+ * a socket included, has the lock. When the last one is gone the kernel drops the lock,
+ * and an attempt without slot 1 can never run any more (record.h).
+ *
+ * The launch block, argv, environment and paths (below), follows the struct where it is
+ * small; otherwise it is in `launch`, a memfd sealed against write, grow and shrink. Only
+ * the job's own process looks into it. The reply to START comes when a shim has been told
+ * of it; what becomes of it is in the record. */
 #ifndef DAEMON_KEEPER_PROTOCOL_H
 #define DAEMON_KEEPER_PROTOCOL_H
 
@@ -24,20 +28,18 @@
 #include "daemon/keeper/record.h"
 
 #define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION   UINT32_C(9)
-#define KEEPER_FDS_MAX   5
+#define KEEPER_VERSION   UINT32_C(10)
+#define KEEPER_FDS_MAX   6
 #define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
     (4u << 20) /* bytes of a launch block; exec's own limit is lower */
 #define KEEPER_MESSAGE_MAX 16384
-#define KEEPER_REMOVE_MAX  64 /* records of one REMOVE */
 
 enum keeper_op {
     KEEPER_HELLO = 1,
     KEEPER_START,
     KEEPER_SIGNAL,
-    KEEPER_REMOVE,
-    KEEPER_BYE,
+    KEEPER_BYE = 5, /* 4 was REMOVE, until version 9 */
     KEEPER_REPLY,   /* from the keeper, with the next */
     KEEPER_WELCOME, /* to tell versions apart HELLO and WELCOME stay what they are */
 };
@@ -73,7 +75,7 @@ enum keeper_kill_mode {
     KEEPER_KILL_MAIN, /* what main leaves behind is left alone, with its shim as parent */
 };
 
-/* Which descriptors follow the launch block, in this order. */
+/* Which descriptors follow those of record and launch block, in this order. */
 #define KEEPER_FD_STDIN  1u
 #define KEEPER_FD_STDOUT 2u
 #define KEEPER_FD_STDERR 4u /* absent: where stdout goes */
@@ -91,6 +93,7 @@ struct keeper_start {
     uint32_t kill_mode; /* enum keeper_kill_mode */
     uint32_t flags;     /* KEEPER_START_* */
     uint64_t launch_size;
+    uint32_t seed, zero; /* seed: what the record's slots are sealed with */
 };
 #define KEEPER_INLINE_MAX (KEEPER_MESSAGE_MAX - sizeof(struct keeper_start))
 
@@ -110,13 +113,6 @@ struct keeper_signal {
     uint32_t scope;  /* KEEPER_SCOPE_* */
 };
 
-/* The message ends with its last key. */
-struct keeper_remove {
-    struct keeper_head head;
-    uint32_t n, zero; /* 1..KEEPER_REMOVE_MAX */
-    struct keeper_key key[KEEPER_REMOVE_MAX];
-};
-
 /* The orderly end of a voltd: a keeper without jobs leaves at once instead
  * of after 5 s. */
 struct keeper_bye {
@@ -132,13 +128,12 @@ struct keeper_bye {
 
 /* The reply to all of these.
  *
- *   START   0; -EEXIST: a record of that name is there; -EBADMSG: the launch block is not
- *           a sealed memfd of that size; -EAGAIN, -ENOMEM, -ENOSPC, ...: no record,
- *           nothing ran
+ *   START   0; -EBADMSG: the launch block is not a sealed memfd of that size, or the
+ *           record no file; -EAGAIN, -ENOMEM, ...: nothing ran, and the keeper has the
+ *           record no more
  *   SIGNAL  0; -ESRCH: ended or never started; -EIO: the record is damaged; -EAGAIN: it
- *           has not started yet, or too many are being signalled
- *   REMOVE  0, also when there was none; -EBUSY: its shim lives; of several the first
- *           failure
+ *           has not started yet, or too many are being signalled. SIGCONT to what has
+ *           ended thaws what it has left, when its record has gone
  *   BYE     0: the keeper leaves; -EBUSY: it stays for its jobs */
 struct keeper_reply {
     struct keeper_head head;
@@ -157,7 +152,6 @@ union keeper_message {
     struct keeper_welcome welcome;
     struct keeper_start start;
     struct keeper_signal signal;
-    struct keeper_remove remove;
     struct keeper_bye bye;
     struct keeper_reply reply;
     uint8_t bytes[KEEPER_MESSAGE_MAX];
@@ -186,7 +180,7 @@ struct launch {
      * or /dev/null. Outputs are appended to, made with 0666 less the umask, never
      * followed through a symlink, and must be regular files or /dev/null. */
     const char *stdin_path, *stdout_path, *stderr_path;
-    bool truncate; /* outputs are emptied first */
+    bool truncate;    /* outputs are emptied first */
     size_t script_at; /* below argc: where the path of the script is put; 0: nowhere */
     char **argv;      /* argc >= 1 entries, then NULL */
     size_t argc;

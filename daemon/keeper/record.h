@@ -3,7 +3,7 @@
  * File `<record dir>/<job>.<attempt>`, 4 KiB, in host byte order (it never leaves its
  * boot):
  *
- *     0     header   written by the keeper before the file has its name
+ *     0     header   written by voltd before the file has its name
  *     512   slot 1   STARTED, written by the shim before the job may run
  *     1024  slot 2   EXITED, written by the shim when all is known
  *
@@ -13,9 +13,12 @@
  * nor valid makes the record damaged. "Never ran" follows only from a slot 1 that is
  * zero.
  *
- * The shim holds a write lock on the record, of its open file description (F_OFD_SETLK),
- * from before the record has its name until the shim's end: the kernel drops the lock
- * whatever the shim dies of. It is probed by F_OFD_GETLK for F_RDLCK on a read-only
+ * voltd makes the record (link/record_make.h) with a write lock of its open file
+ * description (F_OFD_SETLK) before it has its name, and hands that description on: to the
+ * keeper in START, from there to the shim. Whoever has it, a message that nobody has
+ * received included, has the lock, until the shim's end; then the kernel drops it,
+ * whatever the last one dies of. So a free lock without slot 1 means that the attempt can
+ * never run any more. The lock is probed by F_OFD_GETLK for F_RDLCK on a read-only
  * descriptor, which takes nothing. Records of version 1 are locked and probed by flock.
  *
  * A job runs as the same user, so a process that it leaves behind can lock the record as
@@ -23,8 +26,8 @@
  *
  *     slot 2 valid                          over, whatever holds the lock
  *     record of another boot                over: no shim lives through a reboot
- *     lock free                             over: the shim has ended
- *     lock held, slot 1 not valid           the lock alone decides: running
+ *     lock free                             over: nobody has the right to run it any more
+ *     lock held, slot 1 not valid           the lock alone decides: running, or may run
  *     lock held, slot 1's shim is there     running
  *     lock held, slot 1's shim has gone     over: somebody else holds the lock
  *
@@ -33,7 +36,7 @@
  * nobody can write them any more: that content is final. What the same user can still do
  * on purpose: hold the lock of a record before its slot 1, forge slots, remove records.
  *
- * Naming: the file is made as `.<pid>.new`, locked, and renamed with RENAME_NOREPLACE.
+ * Naming: the file is made as `.<pid>.<n>`, locked, and renamed with RENAME_NOREPLACE.
  * O_TMPFILE + linkat would do but for inotify: the open file keeps the name "#<inode>" of
  * its birth, and IN_CLOSE_WRITE would report that instead of the job's.
  *
@@ -56,9 +59,6 @@
 
 /* Locked by flock: read for as long as jobs of an older keeper may run, never made. */
 #define RECORD_VERSION_FLOCK UINT32_C(1)
-#ifndef RECORD_VERSION_MADE /* tests of the upgrade build a keeper that makes old ones */
-#define RECORD_VERSION_MADE RECORD_VERSION
-#endif
 
 struct record_header {
     uint32_t magic, version;
@@ -126,9 +126,9 @@ const char *child_step_name(uint32_t step);
 
 /* What a record says about an attempt that the store calls starting or running. */
 enum record_verdict {
-    RECORD_ABSENT,      /* never forked: start, same attempt */
-    RECORD_RUNNING,     /* its shim lives: wait */
-    RECORD_NEVER_RAN,   /* over, no slot 1: remove and start again */
+    RECORD_ABSENT,      /* none was made: start, same attempt */
+    RECORD_RUNNING,     /* it runs, or may run: wait */
+    RECORD_NEVER_RAN,   /* over, no slot 1, and it cannot run: remove, start again */
     RECORD_DONE,        /* slot 2 valid: the exact end is in `exited` */
     RECORD_SHIM_KILLED, /* over, slot 1 only: kill the tree, then lost */
     RECORD_OTHER_BOOT,  /* reboot or power cut: lost */
@@ -172,35 +172,8 @@ int record_scan(int dir_fd, int (*fn)(const struct job_key *key, void *arg), voi
 /* The random identity of a record dir, in its file `generation`. A store that remembers
  * another one knows that records are missing. 0; -ENOENT; -EBADMSG; -errno. */
 int record_generation_read(int dir_fd, uint8_t ret[RECORD_ID_SIZE]);
-/* The same, but makes it first if there is none. Keeper only. */
-int record_generation_ensure(int dir_fd, uint8_t ret[RECORD_ID_SIZE]);
 
 int record_boot_id(uint8_t ret[RECORD_ID_SIZE]);
-
-/* Files of removed records, kept under names of this process for the next ones: ext4 will
- * not reuse a fresh inode for seconds and searches ever longer for another, which cost 1
- * ms per job at full speed. Zero-initialised is empty. */
-struct record_pool {
-    uint32_t n;
-};
-#define RECORD_POOL_MAX 256
-
-/* Keeper: makes a record with its header, locked, under its name. Returns the descriptor
- * (CLOEXEC, owned by the caller) whose last close drops the lock, and in *ret_seed what
- * the slots are sealed with; -EEXIST; -errno. pool may be NULL. */
-int record_create(int dir_fd, struct record_pool *pool, const struct job_key *key,
-                  const uint8_t boot_id[RECORD_ID_SIZE], uint32_t kill_mode,
-                  uint32_t *ret_seed);
-/* Keeper: 0, also when there is none, or a directory in its place, which stays; -EBUSY:
- * its shim lives. pool may be NULL. */
-int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *key,
-                  const uint8_t boot_id[RECORD_ID_SIZE]);
-/* Keeper: removes what record_create() has made and no shim has got. Needs no descriptor,
- * for want of which the shim may have failed. 0 or -errno. */
-int record_discard(int dir_fd, const struct job_key *key);
-/* Keeper, at start and end: removes what is half-made or kept for reuse by this process
- * or by one that has gone. */
-void record_sweep(int dir_fd);
 
 /* Shim: fills in the CRC and writes the slot. 0 or -errno. */
 int record_write_started(int fd, uint32_t seed, struct record_started *s);

@@ -203,7 +203,7 @@ static void serve_start(struct keeper_start *m, const int *fds,
     bool may_reuse = keeper.killers.n == 0, is_new = false;
     pid_t pid = -EAGAIN;
     if (live_shims() < KEEPER_SHIMS_MAX)
-        pid = start_job(&keeper.self, m, fds, may_reuse, &is_new);
+        pid = start_job(m, fds, may_reuse, &is_new);
     if (is_new && m->kill_mode == KEEPER_KILL_MAIN) {
         keeper.self.main_key[keeper.self.main_shims.n] = keeper_key_unpack(&m->key);
         pids_add(&keeper.self.main_shims, pid);
@@ -288,16 +288,14 @@ static void serve_request(union keeper_message *m, size_t len, struct fds *fds)
         return;
     case KEEPER_START:
         serve_start(&m->start, fds->fd, &reply);
-        fds_close(fds); /* before the reply: then only the job has its output open */
+        fds_close(fds); /* before the reply: the shim alone has the record, and the job
+                         * its output */
         break;
     case KEEPER_SIGNAL:
         is_due = !serve_signal(&m->signal, &reply);
         break;
-    case KEEPER_BYE:
-        is_due = serve_bye(&m->bye, &reply);
-        break;
     default:
-        reply.status = remove_record(&keeper.self, &m->remove);
+        is_due = serve_bye(&m->bye, &reply);
         break;
     }
     if (is_due)
@@ -407,7 +405,7 @@ static void part(void)
     conn_reply(&reply, sizeof(reply));
 }
 
-static int serve(void)
+int keeper_serve(void)
 {
     while (!keeper.leaving) {
         struct pollfd p[] = {
@@ -439,13 +437,6 @@ static int serve(void)
             accept_one();
     }
     return 0;
-}
-
-int keeper_serve(void)
-{
-    int r = serve();
-    record_sweep(keeper.self.record_dir_fd);
-    return r;
 }
 
 /* All to default and blocked: exec hands ignored signals and the mask on to the jobs. The
@@ -488,10 +479,9 @@ int keeper_init(const struct keeper_config *config)
     if (r == 0)
         r = record_boot_id(keeper.self.boot_id);
     if (r == 0)
-        r = record_generation_ensure(config->record_dir_fd, keeper.self.generation);
+        r = record_generation_read(config->record_dir_fd, keeper.self.generation);
     if (r < 0)
         return r;
-    record_sweep(config->record_dir_fd);
     script_file_init(config->scripts_dir);
     freezer_init(&keeper.self.freezer, "/proc", "/sys/fs/cgroup", config->record_dir_fd,
                  keeper.self.generation);

@@ -165,9 +165,8 @@ static int add(const struct job_key *key, void *arg)
         scan->max = key->id;
     if (r == 0 &&
         (st.state == JOB_DONE || st.state == JOB_QUEUED || st.attempt > key->attempt))
-        return removal_add(core,
-                           key); /* voltd ended before it could remove the record, or
-                                  * crashed */
+        return removal_add(core, key, true); /* voltd ended before it could remove the
+                                              * record, or crashed */
     if (r == 0)
         return 0; /* the job adopts the record */
     if (r != -ENOENT)
@@ -178,7 +177,7 @@ static int add(const struct job_key *key, void *arg)
     if (r < 0)
         return r;
     if (rec.verdict == RECORD_NEVER_RAN)
-        return removal_add(core, key);
+        return removal_add(core, key, false);
     struct orphan *o = new_orphan(scan);
     if (!o)
         return -ENOMEM;

@@ -6,7 +6,10 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <volt/time.h>
+
+#include "base/crash.h"
 
 #define WAKES_PER_ROUND 32
 
@@ -18,6 +21,14 @@ enum call_state { CALL_NEW, CALL_UNSENT, CALL_SENT, CALL_DONE };
 static struct keeper_call *call_of(struct list_node *n)
 {
     return n ? list_thing(n, struct keeper_call, node) : NULL;
+}
+
+/* Whoever has the record's descriptor may run its attempt: not this process. */
+static void drop_record(struct keeper_call *c)
+{
+    if (c->record_fd >= 0)
+        (void)close(c->record_fd);
+    c->record_fd = -1;
 }
 
 /* Lock held. Takes the call out of its list; the caller wakes its task, if it has one. */
@@ -33,6 +44,7 @@ static struct volt_waker call_finish_locked(struct keeper_link *link,
     }
     c->state = CALL_DONE;
     c->waker = (struct volt_waker){NULL};
+    drop_record(c);
     return waker;
 }
 
@@ -73,6 +85,16 @@ static struct keeper_call *link_next_locked(const struct keeper_link *link)
     return NULL;
 }
 
+/* It was sent. */
+static void hand_over(struct keeper_call *c)
+{
+    if (c->record_fd < 0)
+        return;
+    CRASH_POINT("start-sent");
+    drop_record(c);
+    CRASH_POINT("start-handed");
+}
+
 /* Lock held. Sends what may be sent. Returns a call that is not sent at all, already
  * finished, with its waker in *ret_waker; NULL: nothing left to do now. */
 static struct keeper_call *link_flush_locked(struct keeper_link *link,
@@ -80,10 +102,6 @@ static struct keeper_call *link_flush_locked(struct keeper_link *link,
 {
     struct keeper_call *c;
     while (link->fd >= 0 && (c = link_next_locked(link)) != NULL) {
-        if (c->size == 0) { /* WELCOME is all that it waits for */
-            *ret_waker = call_finish_locked(link, c);
-            return c;
-        }
         c->request.head.serial = ++link->serial;
         int r = keeper_call_transmit(link->fd, c);
         if (r < 0 && keeper_link_is_broken(r))
@@ -96,6 +114,7 @@ static struct keeper_call *link_flush_locked(struct keeper_link *link,
             *ret_waker = call_finish_locked(link, c);
             return c;
         }
+        hand_over(c);
         list_remove(&link->waiting[c->lane], &c->node);
         list_add_last(&link->flying, &c->node);
         c->state = CALL_SENT;
@@ -135,13 +154,13 @@ static void call_init(struct keeper_call *c, struct keeper_link *link, enum keep
 {
     memset(c, 0, sizeof(*c));
     c->link = link;
+    c->record_fd = -1;
     c->size = size;
     c->request.head = (struct keeper_head){KEEPER_MAGIC, op, 0};
 }
 
 void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
-                            const struct job_key *key,
-                            const struct keeper_start_args *args)
+                            const struct job_key *key, struct keeper_start_args *args)
 {
     const int fds[KEEPER_FDS_NAMED] = {args->stdin_fd, args->stdout_fd, args->stderr_fd,
                                        args->script_fd};
@@ -151,6 +170,9 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
     m->umask = args->umask;
     m->kill_mode = args->kill_mode;
     m->launch_size = args->launch_size;
+    m->seed = args->record_seed;
+    c->record_fd = c->fds[c->fds_n++] = args->record_fd;
+    args->record_fd = -1;
     if (args->launch != NULL) {
         m->flags = KEEPER_START_INLINE;
         c->tail = args->launch;
@@ -179,27 +201,6 @@ void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
 void keeper_call_is_again(struct keeper_call *c)
 {
     c->lane = LANE_AGAIN;
-}
-
-void keeper_call_init_welcome(struct keeper_call *c, struct keeper_link *link)
-{
-    call_init(c, link, KEEPER_HELLO, 0);
-}
-
-void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
-                             const struct job_key *key)
-{
-    keeper_call_init_remove_many(c, link, &c->key, 1);
-    c->key = keeper_key_pack(key);
-}
-
-void keeper_call_init_remove_many(struct keeper_call *c, struct keeper_link *link,
-                                  const struct keeper_key *keys, size_t n)
-{
-    call_init(c, link, KEEPER_REMOVE, sizeof(c->request.remove));
-    c->request.remove.n = (uint32_t)n;
-    c->tail = keys;
-    c->tail_size = n * sizeof(*keys);
 }
 
 void keeper_call_send(struct keeper_call *c)
@@ -316,7 +317,7 @@ unsigned keeper_link_open_calls_locked(const struct keeper_link *link,
     for (int lane = 0; lane < LANE_COUNT; lane++) {
         sent += link->flying_n[lane];
         for (const struct list_node *n = link->waiting[lane].first; n; n = n->next)
-            unsent += call_of((struct list_node *)(uintptr_t)n)->size > 0;
+            unsent++;
     }
     *ret_unsent = unsent;
     return sent + unsent;

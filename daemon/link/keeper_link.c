@@ -125,8 +125,8 @@ static int receive_awake(int fd, union keeper_message *m, int timeout_ms, ssize_
 
 static int open_records(const struct keeper_link *link)
 {
-    int fd = TEMP_FAILURE_RETRY(
-        open(link->record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int fd =
+        TEMP_FAILURE_RETRY(open(link->record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     return fd < 0 ? -errno : fd;
 }
 
@@ -236,25 +236,6 @@ fail:
                        strerror(-r));
     link_destroy(link);
     return r;
-}
-
-void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys, size_t n)
-{
-    if (n > 0 && link->fd < 0) /* it had just gone */
-        (void)link_connect_once(link);
-    struct pollfd p = {link->fd, POLLOUT, 0};
-    struct keeper_call c;
-    while (n > 0 && link->fd >= 0 &&
-           TEMP_FAILURE_RETRY(poll(&p, 1, BYE_TIMEOUT_MS)) == 1) {
-        size_t some = n < KEEPER_REMOVE_MAX ? n : KEEPER_REMOVE_MAX;
-        keeper_call_init_remove_many(&c, link, keys, some);
-        c.request.head.serial = ++link->serial;
-        int r = keeper_call_transmit(link->fd, &c);
-        if (r < 0 && r != -EAGAIN)
-            return;
-        keys += r < 0 ? 0 : some;
-        n -= r < 0 ? 0 : some;
-    }
 }
 
 /* A keeper that has nothing to do leaves when it is told that nobody will need it; the

@@ -2,11 +2,10 @@
  * and requests as leaf futures.
  *
  * keeper_link_open() connects to the keeper that listens on the socket, or binds the
- * socket and starts one, and returns when HELLO has been answered: from then on nothing
- * that an earlier voltd asked for can still be started, and records may be judged. It
- * blocks and is meant for voltd's start, before the runtime. A keeper that stands still
- * is not waited for: the link's task goes on, and until an answer comes no record may be
- * judged (keeper_link_is_late).
+ * socket and starts one, and returns when HELLO has been answered. It blocks and is meant
+ * for voltd's start, before the runtime. A keeper that stands still is not waited for:
+ * the link's task goes on. What an earlier voltd has asked for may be started still; its
+ * records say so, with or without an answer to HELLO.
  *
  * When the connection breaks, calls that had been sent answer -ECONNRESET: whether the
  * keeper did it is written in the record, nowhere else (record_probe). Calls not yet sent
@@ -39,9 +38,6 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
                      struct keeper_link **ret_link);
 /* Spawns the task that serves the calls. 0; -ENOMEM; -ESHUTDOWN. */
 int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt);
-/* After the runtime was shut down: removes records without asking what became of it. */
-void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys,
-                        size_t n);
 /* Closes the connection. The keeper and its jobs go on; one without jobs leaves, and that
  * is waited for. settled: the end of every job has been seen, so that this will be soon.
  * After the runtime was shut down; no call may be left. NULL is allowed. */
@@ -65,8 +61,10 @@ uint64_t keeper_link_away_usec(struct keeper_link *link);
 
 /* How START dresses the job; key, argv and the rest of struct launch come beside it. */
 struct keeper_start_args {
-    void *launch;  /* a small launch block, from launch_encode(); NULL: */
-    int launch_fd; /* from launch_memfd() */
+    int record_fd;        /* the right to run: record_make.h; goes with the call */
+    uint32_t record_seed; /* of it */
+    void *launch;         /* a small launch block, from launch_encode(); NULL: */
+    int launch_fd;        /* from launch_memfd() */
     uint64_t launch_size;
     int stdin_fd, stdout_fd, stderr_fd; /* -1: see struct launch; stderr: as stdout */
     int script_fd;                      /* KEEPER_FD_SCRIPT; -1: none */
@@ -84,38 +82,27 @@ struct keeper_call {
     int unsent; /* as of the latest poll */
     uint64_t sent_usec;
     int fds[KEEPER_FDS_MAX], fds_n;
+    int record_fd; /* of a START that was not sent; -1: none. Owned */
     size_t size, tail_size;
     const void *tail; /* follows the request */
     union {
         struct keeper_head head;
         struct keeper_start start;
         struct keeper_signal signal;
-        struct {
-            struct keeper_head head;
-            uint32_t n, zero;
-        } remove;
     } request;
-    struct keeper_key key; /* of a REMOVE of one */
     struct keeper_reply reply;
 };
 
-/* Descriptors and launch block stay the caller's and must stay until READY or _fini. */
+/* Takes args->record_fd, which is -1 then: it is closed when it was sent, so that the
+ * keeper alone has it, or when it will not be. The other descriptors and the launch block
+ * stay the caller's and must stay until READY or _fini. */
 void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
-                            const struct job_key *key,
-                            const struct keeper_start_args *args);
+                            const struct job_key *key, struct keeper_start_args *args);
 void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key, int sig, enum keeper_scope scope);
 /* An earlier one has left survivors: few of these are on their way at a time, so that
  * they do not keep others waiting. After _init_signal. */
 void keeper_call_is_again(struct keeper_call *c);
-/* Sends nothing: READY, with 0, when a keeper has answered HELLO. Then nothing is carried
- * out any more that was asked on an older connection. */
-void keeper_call_init_welcome(struct keeper_call *c, struct keeper_link *link);
-void keeper_call_init_remove(struct keeper_call *c, struct keeper_link *link,
-                             const struct job_key *key);
-/* n <= KEEPER_REMOVE_MAX records at once; keys as above. */
-void keeper_call_init_remove_many(struct keeper_call *c, struct keeper_link *link,
-                                  const struct keeper_key *keys, size_t n);
 /* Sends it, or has it sent as soon as may be; only poll tells of the answer. Once, and
  * before the first poll. Any thread. */
 void keeper_call_send(struct keeper_call *c);

@@ -46,19 +46,12 @@ static void tally(struct core_counts *c, enum record_verdict verdict)
     c->recovered_lost++;
 }
 
-static bool may_be_at_keeper(const struct run *run)
+/* Nothing of it has happened but that it was to start, and nobody can carry out a START
+ * of it any more. It asks for its slot and its claims again: it may have given them back,
+ * when its end could not be stored. */
+static bool is_unborn(const struct job_status *st, const struct record *rec)
 {
-    return run->link && keeper_link_is_late(run->link);
-}
-
-/* Nothing of it has happened but that it was to start, and its keeper can carry out no
- * START of it any more. Until that is known it has the slot and the claims that it may
- * have had. Then it asks for them again: it may have given them back, when its end could
- * not be stored. */
-static bool is_unborn(const struct run *run, const struct job_status *st,
-                      const struct record *rec)
-{
-    return st->state == JOB_STARTING && !may_be_at_keeper(run) &&
+    return st->state == JOB_STARTING &&
            (rec->verdict == RECORD_ABSENT || rec->verdict == RECORD_NEVER_RAN);
 }
 
@@ -90,7 +83,7 @@ void work_adopt(struct core *core, struct work *w)
     }
     if (w->adopted && rec.verdict == RECORD_OTHER_BOOT)
         return;
-    if (w->adopted && !is_unborn(parts_of(core)->run, st, &rec)) {
+    if (w->adopted && !is_unborn(st, &rec)) {
         w->assumed = st->state == JOB_STARTING;
         grant_recover(core, w);
         return;

@@ -1,11 +1,10 @@
 /* One run of a process: from STARTING to the exact end in its record.
  *
  *   1. STARTING is committed, maybe before there is a slot (early_start.h).
- *   2. With the slot START goes to the keeper. A broken connection proves nothing: the
- *      same START goes to the next keeper, whose "exists" means that the first one was
- *      carried out.
- *   3. The record tells the rest: STARTED with the pid, and the end. A record that says
- *      "never ran" is removed and started again.
+ *   2. With the slot its record is made. START goes to the keeper with its descriptor,
+ *      the right to run. A broken connection proves nothing: the record tells.
+ *   3. It tells the rest too: STARTED with the pid, and the end. A record that says
+ *      "never ran" cannot run any more: it is removed, and another one is made.
  *      What counts as a failure then is in daemon/job/tries.h.
  *   4. A timeout or a cancel sends the stop signal and SIGCONT, kill_after later SIGKILL,
  *      again after 1, 2, 4 .. 60 s, until the record says that it is over. With each
@@ -27,7 +26,7 @@
  * back-off, with a slot of its own (work.c).
  *
  * An attempt of an earlier daemon is adopted: its record is looked at first, before it
- * waits for a slot. No record means that START never came to the keeper, so it is started
+ * waits for a slot. No record means that no START was ever sent, so it is started
  * now, the same attempt; but not when it was begun before a reboot or with another record
  * directory: then it is lost, whatever became of it. */
 #include "daemon/run/attempt.h"
@@ -62,9 +61,12 @@ void work_prepare(struct volt_cx *cx, struct work *w, const struct job_key *key)
     w->attempt = a;
     a->key = *key;
     a->state.stop_kills = w->job->spec->stop_signal == SIGKILL;
-    a->args = (struct keeper_start_args){
-        .launch_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1,
-        .script_fd = -1};
+    a->args = (struct keeper_start_args){.record_fd = -1,
+                                         .launch_fd = -1,
+                                         .stdin_fd = -1,
+                                         .stdout_fd = -1,
+                                         .stderr_fd = -1,
+                                         .script_fd = -1};
     if (w->adopted)
         recall_life(w, &a->state);
     else /* what fails now is tried again before START */

@@ -25,6 +25,8 @@ struct attempt {
     int error;                     /* > 0 */
     struct record_wait wait;       /* for the end of `record` */
     struct record record;          /* as it was when that came */
+    bool has_record;               /* one was made, or seen, and not removed */
+    bool was_paused;               /* what it leaves may be frozen */
     struct output_end printed;
     struct volt_sleep limit, probe; /* DO_LIMIT, DO_PROBE; not armed: never */
     struct store_commit kept;       /* DO_KEEP */
@@ -49,6 +51,9 @@ static inline void attempt_disarm(struct volt_sleep *s)
 /* The next thing that its phase waits for: enum attempt_input; -1: nothing yet, and the
  * task will be woken. */
 int attempt_hear(struct volt_cx *cx, struct work *w);
+
+/* There is no record for its START, as the -errno says: the input that this is. */
+enum attempt_input attempt_refused(struct attempt *a, int r);
 
 /* --- attempt_actions.c ------------------------------------------------------------ */
 

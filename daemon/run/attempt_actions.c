@@ -32,19 +32,25 @@ static void ask_anew(struct work *w)
 
 /* --- calls ------------------------------------------------------------------------ */
 
-/* False: `step` and `error` say what it lacks. What was closed after an earlier START is
- * made again; its output may be there. */
-static bool prepare(struct volt_cx *cx, struct work *w)
+/* What START needs. What was closed after an earlier one is made again; its output may be
+ * there. Returns -1; or the input that follows instead of START, with `step` and `error`
+ * for what it lacks. */
+static int prepare(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
     struct job_key key = attempt_key(w);
-
-    if (a->args.launch || a->args.launch_fd >= 0)
-        return true;
     const struct preparing again = {w->core, w->job->spec, &key, true, &a->args};
-    int r = hooks_prepare(cx, &again, &a->step);
-    a->error = -r;
-    return r == 0;
+    int r = 0;
+
+    if (!a->args.launch && a->args.launch_fd < 0)
+        r = hooks_prepare(cx, &again, &a->step);
+    if (r < 0) {
+        a->error = -r;
+        return ON_UNREADY;
+    }
+    r = hooks_begin(cx, &again);
+    a->has_record = r == 0;
+    return r < 0 ? (int)attempt_refused(a, r) : -1;
 }
 
 /* The wait is armed before START: its end from then on is an event, and the record of a
@@ -60,23 +66,6 @@ static void call_start(struct volt_cx *cx, struct work *w)
         record_wait_arm(cx, &a->wait);
     keeper_call_fini(&a->call);
     keeper_call_init_start(&a->call, parts_of(w->core)->run->link, &key, &a->args);
-}
-
-static void await_welcome(struct work *w)
-{
-    struct attempt *a = w->attempt;
-
-    keeper_call_fini(&a->call);
-    keeper_call_init_welcome(&a->call, parts_of(w->core)->run->link);
-}
-
-static void call_remove(struct work *w)
-{
-    struct attempt *a = w->attempt;
-    struct job_key key = attempt_key(w);
-
-    keeper_call_fini(&a->call);
-    keeper_call_init_remove(&a->call, parts_of(w->core)->run->link, &key);
 }
 
 static int signal_of(const struct attempt_state *s, const struct job_spec *spec)
@@ -107,25 +96,15 @@ static void call_signal(struct work *w)
 
     if (stops && sig != SIGKILL) /* a stopped job takes it only when it is continued */
         scope |= KEEPER_SCOPE_WAKE;
-    if (a->state.phase == ATTEMPT_PAUSING)
+    if (a->state.phase == ATTEMPT_PAUSING) {
         scope = KEEPER_SCOPE_FREEZE;
+        a->was_paused = true;
+    }
     keeper_call_fini(&a->call);
     keeper_call_init_signal(&a->call, parts_of(w->core)->run->link, &key, sig, scope);
     if (a->state.kills > 0)
         keeper_call_is_again(&a->call);
     CRASH_POINT("signal");
-}
-
-static void call(struct volt_cx *cx, struct work *w, enum attempt_action action)
-{
-    if (action == DO_START)
-        call_start(cx, w);
-    else if (action == DO_GREET)
-        await_welcome(w);
-    else if (action == DO_SIGNAL)
-        call_signal(w);
-    else
-        call_remove(w);
 }
 
 /* --- its record ------------------------------------------------------------------- */
@@ -329,6 +308,7 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
         ask_anew(w);
         break;
     case DO_PREPARE: /* attempt_take() does what can fail */
+    case DO_REMOVE:  /* and attempt_hear() what may be tried again */
     case DO_POST_TIMEOUT:
     case DO_POST_OUTPUT_LIMIT:
         break;
@@ -348,10 +328,10 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
         arm_probe(a);
         break;
     case DO_START:
-    case DO_GREET:
+        call_start(cx, w);
+        break;
     case DO_SIGNAL:
-    case DO_REMOVE:
-        call(cx, w, action);
+        call_signal(w);
         break;
     case DO_LOOK:
         look(w);
@@ -360,7 +340,9 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
         a->end = end_of(w);
         break;
     case DO_REMOVE_LATER:
-        (void)removal_add(w->core, &a->key); /* otherwise the next voltd does it */
+        /* otherwise the next voltd does it */
+        (void)removal_add(w->core, &a->key,
+                          a->was_paused || a->state.paused || a->state.halted);
         break;
     case DO_BLAME:
         a->step = "shim";
@@ -390,8 +372,9 @@ void attempt_take(struct volt_cx *cx, struct work *w, enum attempt_input in)
     uint32_t todo;
 
     step(s, in, &todo);
-    if (todo & DO_PREPARE && !prepare(cx, w))
-        step(s, ON_UNREADY, &todo);
+    const int unready = todo & DO_PREPARE ? prepare(cx, w) : -1;
+    if (unready >= 0)
+        step(s, (enum attempt_input)unready, &todo);
     if (!post_stop(w, todo))
         step(s, ON_UNPOSTED, &todo);
     w->attempt->hears = attempt_hears(s);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/crash.h"
-#include "daemon/dispatch/holding.h"
 #include "daemon/observe/log.h"
 
 #define PROBE_LAST UINT64_C(256000)
@@ -47,6 +46,7 @@ static int take_record(struct work *w, uint32_t hears)
     if (a->record.has_started && attempt_is_heard(hears, ON_STARTED))
         return ON_STARTED;
     record_wait_fini(&a->wait);
+    a->has_record = a->record.verdict != RECORD_ABSENT;
     CRASH_POINT("end-seen");
     return input_of(a->record.verdict);
 }
@@ -61,13 +61,22 @@ static bool is_to_go_again(struct work *w)
     return job_goes_again(&st, &lost);
 }
 
-/* What the keeper says of START, when it refuses, for the end of the job. */
+/* What is said of START, or of the record for it, where there is none: for the end of the
+ * job. */
 static void note_refusal(struct attempt *a, enum attempt_input in, int r)
 {
     if (in != ON_SHORT && in != ON_EXISTS && in != ON_REFUSED)
         return;
     a->step = r == -EBADMSG ? "launch" : r == -EEXIST ? "record" : "keeper";
     a->error = -r;
+}
+
+enum attempt_input attempt_refused(struct attempt *a, int r)
+{
+    const enum attempt_input in = attempt_answer(attempt_hears(&a->state), r);
+
+    note_refusal(a, in, r);
+    return in;
 }
 
 static int take_answer(struct work *w, uint32_t hears)
@@ -80,14 +89,42 @@ static int take_answer(struct work *w, uint32_t hears)
     if (a->state.phase == ATTEMPT_STARTING) {
         CRASH_POINT("start-answered");
         note_refusal(a, in, r);
-    } else if (a->state.phase == ATTEMPT_REMOVING) {
-        a->record.verdict = in == ON_ANSWERED ? RECORD_ABSENT : a->record.verdict;
-        a->step = in == ON_ANSWERED ? a->step : "record";
-        a->error = in == ON_ANSWERED ? a->error : -r;
     } else if (a->state.phase == ATTEMPT_CLEARING && in == ON_ANSWERED &&
                reply->survivors != 0 && reply->survivors != JOB_SURVIVORS_UNKNOWN &&
                is_to_go_again(w)) {
         in = ON_LEFT;
+    }
+    return in;
+}
+
+struct discarding {
+    int dir_fd;
+    struct job_key key;
+    int r;
+};
+
+static void discard(void *arg)
+{
+    struct discarding *d = arg;
+
+    d->r = record_discard(d->dir_fd, &d->key);
+}
+
+/* The record of what never ran goes, if there is one. */
+static int remove_record(struct volt_cx *cx, struct work *w, uint32_t hears)
+{
+    struct attempt *a = w->attempt;
+    struct discarding d = {.dir_fd = parts_of(w->core)->run->record_fd, .key = a->key};
+
+    if (a->has_record)
+        volt_block_in_place(cx, discard, &d);
+    const enum attempt_input in = attempt_answer(hears, d.r);
+    if (in == ON_ANSWERED) {
+        a->has_record = false;
+        a->record.verdict = RECORD_ABSENT;
+    } else {
+        a->step = "record";
+        a->error = -d.r;
     }
     return in;
 }
@@ -187,10 +224,7 @@ static bool defer(struct work *w)
     struct tx tx;
 
     core_begin(&tx, w->core);
-    bool may = attempt_may_defer(&w->attempt->state);
-    bool deferred = may && early_defer(&tx, w);
-    if (!may)
-        holding_refuse(w);
+    bool deferred = early_defer(&tx, w);
     dispatch_finish(&tx);
     return deferred;
 }
@@ -229,8 +263,8 @@ int attempt_hear(struct volt_cx *cx, struct work *w)
 
     if (hears & of_record && record_wait_poll(cx, &a->wait) == VOLT_READY)
         return take_record(w, hears);
-    if (attempt_is_heard(hears, ON_WELCOME))
-        return keeper_call_poll(cx, &a->call) == VOLT_READY ? (int)ON_WELCOME : -1;
+    if (a->state.phase == ATTEMPT_REMOVING)
+        return remove_record(cx, w, hears);
     if (attempt_is_heard(hears, ON_RESET))
         return answer(cx, w, hears);
     if (attempt_is_heard(hears, ON_SLOT))

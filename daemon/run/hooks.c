@@ -22,6 +22,7 @@ void hooks_close(struct keeper_start_args *args)
 {
     free(args->launch);
     args->launch = NULL;
+    close_fd(&args->record_fd);
     close_fd(&args->launch_fd);
     close_fd(&args->stdin_fd);
     close_fd(&args->stdout_fd);
@@ -39,6 +40,15 @@ int hooks_prepare(struct volt_cx *cx, const struct preparing *p, const char **re
     }
     if (r < 0)
         hooks_close(p->args);
+    return r;
+}
+
+int hooks_begin(struct volt_cx *cx, const struct preparing *p)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < HOOKS && r == 0; i++)
+        r = hooks[i]->begin ? hooks[i]->begin(cx, p) : 0;
     return r;
 }
 

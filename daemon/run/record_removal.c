@@ -1,6 +1,7 @@
-/* One task that gathers, sends, and ends when there is nothing left. */
+/* One task that gathers, removes, and ends when there is nothing left. */
 #include <assert.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,42 +11,44 @@
 
 #define REMOVAL_PAUSE UINT64_C(5000)
 #define REMOVAL_LATER 11 /* doublings of it: ten seconds */
+#define REMOVAL_MAX   64 /* at a time */
 
 struct removal_task {
     struct core *core;
     struct volt_sleep pause;
-    struct keeper_call call;
-    struct keeper_key keys[KEEPER_REMOVE_MAX];
-    size_t n;        /* of keys, on their way */
-    unsigned failed; /* in a row */
+    struct keeper_call thaw;
+    struct removal_item items[REMOVAL_MAX];
+    size_t n, at_item; /* n of items are being removed */
+    int status;        /* the first failure among them */
+    unsigned failed;   /* in a row */
     int at;
 };
 
 /* Lock held. Room for n more. */
 static int reserve(struct removal *s, size_t n)
 {
-    size_t capacity = s->capacity ? s->capacity : KEEPER_REMOVE_MAX;
+    size_t capacity = s->capacity ? s->capacity : REMOVAL_MAX;
 
     while (capacity < s->n + n)
         capacity *= 2;
     if (capacity == s->capacity)
         return 0;
-    struct keeper_key *grown = reallocarray(s->keys, capacity, sizeof(*grown));
+    struct removal_item *grown = reallocarray(s->items, capacity, sizeof(*grown));
     if (!grown)
         return -ENOMEM;
-    s->keys = grown;
+    s->items = grown;
     s->capacity = capacity;
     return 0;
 }
 
-/* Takes the latest keys out. False: there are none, and the task is to end. */
+/* Takes the latest out. False: there are none, and the task is to end. */
 static bool take(struct removal_task *t)
 {
     struct removal *s = &parts_of(t->core)->run->removal;
 
     vlock_lock(&s->lock);
-    for (t->n = 0; t->n < KEEPER_REMOVE_MAX && s->n > 0;)
-        t->keys[t->n++] = s->keys[--s->n];
+    for (t->n = 0; t->n < REMOVAL_MAX && s->n > 0;)
+        t->items[t->n++] = s->items[--s->n];
     s->running = t->n > 0;
     vlock_unlock(&s->lock);
     return t->n > 0;
@@ -58,27 +61,46 @@ static void put_back(struct removal_task *t)
 
     vlock_lock(&s->lock);
     if (reserve(s, t->n) == 0) { /* otherwise the next daemon finds them */
-        memmove(s->keys + t->n, s->keys, s->n * sizeof(*s->keys));
-        memcpy(s->keys, t->keys, t->n * sizeof(*s->keys));
+        memmove(s->items + t->n, s->items, s->n * sizeof(*s->items));
+        memcpy(s->items, t->items, t->n * sizeof(*s->items));
         s->n += t->n;
     }
     vlock_unlock(&s->lock);
     t->n = 0;
 }
 
-/* Returns whether another try is due, after a pause: the keeper, or this process, had no
- * descriptor or no memory for it, or the disk failed. */
+static int remove_one(struct run *run, const struct removal_item *item)
+{
+    CRASH_POINT("record-remove");
+    int r = record_remove(run->record_fd, &run->spare, &item->key, run->boot_id);
+    CRASH_POINT("record-removed");
+    return r;
+}
+
+/* All of them, though one fails: what is gone may be removed again. */
+static void remove_all(void *arg)
+{
+    struct removal_task *t = arg;
+
+    t->status = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        int r = remove_one(parts_of(t->core)->run, &t->items[i]);
+        t->status = t->status ? t->status : r;
+    }
+}
+
+/* Returns whether another try is due, after a pause: this process had no descriptor or no
+ * memory for it, or the disk failed. */
 static bool has_failed(struct removal_task *t)
 {
-    int r = keeper_call_status(&t->call);
-
-    if (r == 0) {
-        t->failed = t->n = 0;
+    if (t->status == 0) {
+        t->failed = 0;
         return false;
     }
     put_back(t);
     if (t->failed == REMOVAL_LATER)
-        log_warning("a record that is not needed cannot be removed: %s", strerror(-r));
+        log_warning("a record that is not needed cannot be removed: %s",
+                    strerror(-t->status));
     volt_sleep_fini(&t->pause);
     volt_sleep_init(&t->pause,
                     REMOVAL_PAUSE
@@ -87,14 +109,28 @@ static bool has_failed(struct removal_task *t)
     return true;
 }
 
-static void send_keys(struct removal_task *t)
+/* The next one whose processes may be frozen. False: none is left. */
+static bool thaw_next(struct removal_task *t)
 {
-    CRASH_POINT("record-remove");
-    keeper_call_fini(&t->call);
-    keeper_call_init_remove_many(&t->call, parts_of(t->core)->run->link, t->keys, t->n);
+    struct keeper_link *link = parts_of(t->core)->run->link;
+
+    while (link && t->at_item < t->n) {
+        const struct removal_item *item = &t->items[t->at_item++];
+        if (!item->thaw)
+            continue;
+        keeper_call_fini(&t->thaw);
+        keeper_call_init_signal(&t->thaw, link, &item->key, SIGCONT, KEEPER_SCOPE_TREE);
+        return true;
+    }
+    return false;
 }
 
-/* A broken connection says nothing; all that is removed already may be removed again. */
+/* A broken connection says nothing: it is sent again. */
+static void note_thawed(struct removal_task *t)
+{
+    t->at_item -= keeper_call_status(&t->thaw) == -ECONNRESET;
+}
+
 static enum volt_poll removal_poll(struct volt_cx *cx, void *state)
 {
     struct removal_task *t = state;
@@ -103,30 +139,34 @@ static enum volt_poll removal_poll(struct volt_cx *cx, void *state)
     volt_sleep_init(&t->pause, REMOVAL_PAUSE);
     VOLT_AWAIT(t->at, volt_sleep_poll(cx, &t->pause));
     while (take(t)) {
-        do {
-            send_keys(t);
-            VOLT_AWAIT(t->at, keeper_call_poll(cx, &t->call));
-        } while (keeper_call_status(&t->call) == -ECONNRESET);
-        CRASH_POINT("record-removed");
-        if (has_failed(t))
+        volt_block_in_place(cx, remove_all, t);
+        if (has_failed(t)) {
             VOLT_AWAIT(t->at, volt_sleep_poll(cx, &t->pause));
+            continue;
+        }
+        t->at_item = 0;
+        while (thaw_next(t)) {
+            VOLT_AWAIT(t->at, keeper_call_poll(cx, &t->thaw));
+            note_thawed(t);
+        }
+        t->n = 0;
     }
     VOLT_END(t->at);
 }
 
-/* The runtime closes: what was on its way is sent again by removal_fini(). */
+/* The runtime closes: what was on its way is removed by removal_fini(). */
 static void removal_drop(void *state)
 {
     struct removal_task *t = state;
 
-    keeper_call_fini(&t->call);
+    keeper_call_fini(&t->thaw);
     volt_sleep_fini(&t->pause);
     if (t->n > 0)
         put_back(t);
 }
 
-static const struct volt_task_type removal_type = {"record removal", sizeof(struct removal_task),
-                                                   removal_poll, removal_drop, NULL};
+static const struct volt_task_type removal_type = {
+    "record removal", sizeof(struct removal_task), removal_poll, removal_drop, NULL};
 
 static void begin(struct core *core)
 {
@@ -143,22 +183,22 @@ static void begin(struct core *core)
 }
 
 /* Lock held. */
-static int push(struct removal *s, const struct job_key *key)
+static int push(struct removal *s, const struct job_key *key, bool thaw)
 {
     int r = reserve(s, 1);
 
     assert(key->attempt > 0); /* the keeper would end the connection, again and again */
     if (r == 0)
-        s->keys[s->n++] = keeper_key_pack(key);
+        s->items[s->n++] = (struct removal_item){*key, thaw};
     return r;
 }
 
-int removal_add(struct core *core, const struct job_key *key)
+int removal_add(struct core *core, const struct job_key *key, bool thaw)
 {
     struct removal *s = &parts_of(core)->run->removal;
 
     vlock_lock(&s->lock);
-    int r = push(s, key);
+    int r = push(s, key, thaw);
     bool first = r == 0 && s->started && !s->running;
     s->running |= first;
     vlock_unlock(&s->lock);
@@ -182,9 +222,10 @@ void removal_start(struct core *core)
 
 void removal_fini(struct core *core)
 {
-    if (parts_of(core)->run->link)
-        keeper_link_remove(parts_of(core)->run->link, parts_of(core)->run->removal.keys,
-                           parts_of(core)->run->removal.n);
-    free(parts_of(core)->run->removal.keys);
-    parts_of(core)->run->removal = (struct removal){0};
+    struct run *run = parts_of(core)->run;
+
+    for (size_t i = 0; i < run->removal.n; i++) /* otherwise the next daemon does it */
+        (void)remove_one(run, &run->removal.items[i]);
+    free(run->removal.items);
+    run->removal = (struct removal){0};
 }

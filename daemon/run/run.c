@@ -13,20 +13,25 @@
 #include "base/file.h"
 #include "daemon/run/state.h"
 
-/* The keeper reads it too, but says what is wrong to few. */
-static int prove_generation(int record_fd, const char *record_dir, struct volt_error *err)
+/* The keeper reads it too, but says what is wrong to few. ensure: where there is none it
+ * is made. */
+static int prove_generation(int record_fd, const char *record_dir, bool ensure,
+                            struct volt_error *err)
 {
     uint8_t generation[RECORD_ID_SIZE];
-    int r = record_generation_read(record_fd, generation);
+    int r = ensure ? record_generation_ensure(record_fd, generation)
+                   : record_generation_read(record_fd, generation);
 
-    if (r == 0 || r == -ENOENT)
+    if (r == 0 || (r == -ENOENT && !ensure))
         return 0;
     return error_set(err, r, "%.180s/generation: %s", record_dir,
                      r == -EBADMSG ? "it is damaged" : file_text(r));
 }
 
-static int open_records(struct run *run, const char *dir, struct volt_error *err)
+static int open_records(struct run *run, const struct run_options *o,
+                        struct volt_error *err)
 {
+    const char *dir = o->record_dir;
     int r = record_boot_id(run->boot_id);
 
     if (r < 0)
@@ -34,7 +39,8 @@ static int open_records(struct run *run, const char *dir, struct volt_error *err
     run->record_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (run->record_fd < 0)
         return error_set(err, -errno, "cannot open %.180s: %s", dir, strerror(errno));
-    return prove_generation(run->record_fd, dir, err);
+    record_sweep(run->record_fd);
+    return prove_generation(run->record_fd, dir, o->keeper_path != NULL, err);
 }
 
 static int open_keeper(struct run *run, const struct run_options *o,
@@ -76,7 +82,7 @@ int run_open(const struct run_options *o, const struct siphash_key *secret,
     run->account = account_open(o->home, o->state_dir);
     if (!run->socket || !run->account || meters_open(&run->meters) < 0)
         return error_set(err, -ENOMEM, "out of memory");
-    r = open_records(run, o->record_dir, err);
+    r = open_records(run, o, err);
     return r < 0 ? r : open_keeper(run, o, secret, err);
 }
 
@@ -107,8 +113,10 @@ void run_free(struct run *run)
 {
     if (!run)
         return;
-    if (run->record_fd >= 0)
+    if (run->record_fd >= 0) {
+        record_sweep(run->record_fd);
         close(run->record_fd);
+    }
     meters_free(run->meters);
     account_free(run->account);
     free(run->socket);

@@ -26,9 +26,9 @@ struct run_options {
 
 extern const struct kinds kinds_all; /* kinds.c */
 
-/* Opens the directory of records and connects to the keeper, or starts one: it runs
- * nothing of an earlier voltd from then on. Borrows o; *ret is set even on failure, for
- * run_free(). 0 or -errno, with the text in err. Blocks. */
+/* Opens the directory of records and connects to the keeper, or starts one. Borrows o;
+ * *ret is set even on failure, for run_free(). 0 or -errno, with the text in err.
+ * Blocks. */
 int run_open(const struct run_options *o, const struct siphash_key *secret,
              struct run **ret, struct volt_error *err);
 /* Spawns the tasks of the room. 0; -ENOMEM; -ESHUTDOWN; -errno. */

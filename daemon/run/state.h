@@ -4,6 +4,7 @@
 
 #include "daemon/core/parts.h"
 #include "daemon/link/keeper_link.h"
+#include "daemon/link/record_make.h"
 #include "daemon/link/record_watch.h"
 #include "daemon/output/output_meter.h"
 #include "daemon/run/account.h"
@@ -14,6 +15,7 @@ struct run {
     struct keeper_link *link;   /* NULL: no keeper, no kind exec */
     struct record_watch *watch; /* NULL likewise */
     int record_fd;              /* directory of the records; -1: none */
+    struct record_pool spare;   /* files for the next of them; its own lock */
     uint8_t boot_id[RECORD_ID_SIZE];
     struct meters *meters;   /* its own locks */
     char *socket;            /* for VOLT_ADDRESS and VOLT_JOB of jobs */

@@ -12,8 +12,8 @@ CHAOS_JOB := $(B)/tests/chaos/ledger-job
 CHAOS_PRELOADS := $(B)/tests/chaos/faults.so $(B)/tests/chaos/recorder.so
 CHAOS_DUMP := $(B)/tests/chaos/store-dump
 CHAOS_END := $(B)/tests/chaos/record-end
-# A keeper that makes records of version 1, locked by flock.
-CHAOS_OLD := $(B)/tests/chaos/old/voltd-keeper
+# A voltd that makes records of version 1, locked by flock.
+CHAOS_OLD := $(B)/tests/chaos/old/voltd
 
 $(CHAOS_JOB): tests/chaos/ledger_job.c
 	@mkdir -p $(@D)
@@ -22,13 +22,13 @@ $(CHAOS_JOB): tests/chaos/ledger_job.c
 $(CHAOS_DUMP): $(B)/tests/chaos/store_dump.o $(TEST_LIBS) ; $(link-test)
 $(CHAOS_END): $(B)/tests/chaos/record_end.o $(TEST_LIBS) ; $(link-test)
 
-$(B)/tests/chaos/old/record_dir.o: daemon/keeper/record_dir.c
+$(B)/tests/chaos/old/record_make.o: daemon/link/record_make.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(ALLC) -DRECORD_VERSION_MADE=RECORD_VERSION_FLOCK -c -o $@ $<
-$(CHAOS_OLD): $(call obj,daemon/keeper/main.c) $(B)/tests/chaos/old/record_dir.o $(LIBKEEPER) $(LIBVOLT)
+$(CHAOS_OLD): $(call obj,daemon/main.c) $(B)/tests/chaos/old/record_make.o $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
 	@mkdir -p $(@D)
-	$(LINK) $(if $(SAN)$(CHAOS),,-static-pie) $(filter %.o,$^) $(filter %.a,$^)
--include $(B)/tests/chaos/old/record_dir.d
+	$(LINK) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
+-include $(B)/tests/chaos/old/record_make.d
 
 $(CHAOS_PRELOADS): $(B)/tests/chaos/%.so: tests/chaos/%.c
 	@mkdir -p $(@D)

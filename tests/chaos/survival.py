@@ -28,9 +28,9 @@ def own_programs(house):
     house.bin = shutil.copytree(house.bin, house.dir / "bin")
 
 
-def replace_programs(house, source):
+def replace_programs(house, source, *names):
     """Other files take their place."""
-    for name in "voltd", "voltd-keeper":
+    for name in names or ("voltd", "voltd-keeper"):
         new = house.bin / f"{name}.new"
         shutil.copy(source / name, new)
         new.rename(house.bin / name)

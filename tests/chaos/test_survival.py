@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from house import BIN, BUILD, House, SANITIZER, until
-from survival import kill_both, own_programs, survive, upgrade, versions
+from survival import kill_both, own_programs, replace_programs, survive, upgrade, versions
 from test_chaos import passed
 
 JOBS = 60 if SANITIZER else 200
@@ -27,13 +27,14 @@ def upgrade_both(house):
 
 
 def upgrade_voltd(house):
-    """The keeper that has made the records goes on."""
+    """The keeper that has handed the records on goes on."""
+    replace_programs(house, BIN, "voltd")
     house.kill_voltd(signal.SIGTERM)
     until(house.up.is_set, "voltd to come back")
 
 
 @pytest.mark.parametrize("attack", [upgrade_both, upgrade_voltd])
-def test_jobs_of_an_older_keeper_survive_the_upgrade(attack):
+def test_jobs_of_an_older_voltd_survive_the_upgrade(attack):
     """Their records are of version 1, and are locked in another way."""
     def under_way(house):
         assert versions(house) == [1] * JOBS
@@ -41,7 +42,7 @@ def test_jobs_of_an_older_keeper_survive_the_upgrade(attack):
 
     house = House(slots=JOBS)
     own_programs(house)
-    shutil.copy(BUILD / "tests/chaos/old/voltd-keeper", house.bin / "voltd-keeper")
+    shutil.copy(BUILD / "tests/chaos/old/voltd", house.bin / "voltd")
     figures, found = survive(house.start(), JOBS, attack=under_way)
     assert figures["exact"] == JOBS
     passed(house, found)

@@ -62,6 +62,11 @@ def records(daemon):
     return [p for p in (daemon.state / "rec").iterdir() if p.name[0].isdigit()]
 
 
+def begun(record):
+    """Whether slot 1 of it has been written: before that nothing of its job runs."""
+    return any(record.read_bytes()[512:1024])
+
+
 def alive(pid):
     """Not dead; who is dead may not have been reaped yet."""
     try:

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from conftest import BIN, SANITIZER, is_locked, processes, until
-from jobs import JOBS, ended, ended_with, get, keeper_of, records, sh, submit, wait
+from jobs import JOBS, begun, ended, ended_with, get, keeper_of, records, sh, submit, wait
 
 
 def stats(daemon):
@@ -365,7 +365,7 @@ def test_all_orphans_are_listed_however_many_are_of_one_array(private):
     with private.connect() as v:
         ident = submit(v, {**hold, "array": {"first": 1, "last": 70}})
         submit(v, hold)
-        until(lambda: len(records(private)) == 71)
+        until(lambda: len(records(private)) == 71 and all(map(begun, records(private))))
     private.stop(signal.SIGKILL)
     private.lose_store()
     private.start()

@@ -51,9 +51,6 @@ static const struct {
     uint8_t to;
     struct aim from;
 } ways[] = {
-    {ATTEMPT_GREETING, {ATTEMPT_RUNNING, HIT_KEEPER_STOPS}},
-    {ATTEMPT_GREETING, {ATTEMPT_RUNNING, HIT_VOLTD}},
-    {ATTEMPT_GREETING, {ATTEMPT_STARTING, HIT_CONNECTION}},
     {ATTEMPT_RESTING, {ATTEMPT_STARTING, HIT_CONNECTION}},
     {ATTEMPT_RESTING, {ATTEMPT_STARTING, HIT_KEEPER_SHORT}},
     {ATTEMPT_WAITING, {ATTEMPT_STARTING, HIT_CONNECTION}},
@@ -81,7 +78,7 @@ static const struct {
     {ATTEMPT_LEFT, {ATTEMPT_RUNNING, HIT_SHIM}},
     {ATTEMPT_REMOVING, {ATTEMPT_TAKEN, HIT_SHIM}},
     {ATTEMPT_REMOVE_AGAIN, {ATTEMPT_TAKEN, HIT_SHIM}},
-    {ATTEMPT_REMOVE_AGAIN, {ATTEMPT_REMOVING, HIT_CONNECTION}},
+    {ATTEMPT_REMOVE_AGAIN, {ATTEMPT_STARTING, HIT_KEEPER_SHORT}},
 };
 
 /* What mostly leads to an input; else chance says what strikes. */
@@ -89,7 +86,6 @@ static const struct {
     uint8_t on, strike;
 } causes[] = {{ON_STOP, HIT_CANCEL},
               {ON_UNREADY, HIT_MEMORY},
-              {ON_EXISTS, HIT_KEEPER_SHORT},
               {ON_WITHDRAWN, HIT_CANCEL},
               {ON_RESET, HIT_CONNECTION},
               {ON_SHORT, HIT_KEEPER_SHORT},

@@ -33,6 +33,7 @@ static const struct {
     {BIT(TAKEN), ON_NEVER_RAN, IF_STRANGE,
      "likewise; after a reboot it is of another boot"},
     {BIT(TAKEN), ON_SHIM_KILLED, ANY, "the start of the job is told first"},
+    {BIT(STARTING), ON_EXISTS, ANY, "nobody else makes records here"},
     {BIT(NEW), ON_UNMARKED, ANY,
      "the store has what is no submission wait until it can be written"},
     {BIT(ENDING), ON_UNKEPT, ANY, "likewise, and memory comes back within 10 s"},

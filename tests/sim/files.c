@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/link/inotify.h"
+#include "daemon/link/record_make.h"
 #include "daemon/output/output.h"
 
 #define INOTIFY_FD 1000001 /* of records; the next: of leases */
@@ -85,6 +86,61 @@ int record_started_cached(int dir_fd, const struct job_key *key,
                           struct record_started *ret)
 {
     return sim_one_in(8) ? -EAGAIN : record_started(dir_fd, key, boot_id, ret);
+}
+
+int record_create(int dir_fd, struct record_pool *pool, const struct job_key *key,
+                  const uint8_t boot_id[RECORD_ID_SIZE], uint32_t kill_mode,
+                  uint32_t *ret_seed)
+{
+    (void)dir_fd, (void)pool, (void)boot_id, (void)kill_mode;
+    *ret_seed = 0;
+    sim_step();
+    if (keeper_is_short() && sim_one_in(4))
+        return sim_one_in(4) ? -EACCES : -EMFILE;
+    int fd = shims_make_record(key);
+    sim_step();
+    return fd;
+}
+
+int record_create_spare(int dir_fd, struct record_pool *pool, const struct job_key *key,
+                        const uint8_t boot_id[RECORD_ID_SIZE], uint32_t kill_mode,
+                        uint32_t *ret_seed)
+{
+    return sim_one_in(2) ? -ENFILE
+                         : record_create(dir_fd, pool, key, boot_id, kill_mode, ret_seed);
+}
+
+int record_remove(int dir_fd, struct record_pool *pool, const struct job_key *key,
+                  const uint8_t boot_id[RECORD_ID_SIZE])
+{
+    (void)dir_fd, (void)pool, (void)boot_id;
+    sim_step();
+    if (keeper_is_short() && sim_one_in(2))
+        return -EMFILE;
+    int r = shims_remove(key);
+    sim_step();
+    return r;
+}
+
+int record_discard(int dir_fd, const struct job_key *key)
+{
+    (void)dir_fd;
+    sim_step();
+    if (keeper_is_short() && sim_one_in(2))
+        return sim_one_in(4) ? -EACCES : -EMFILE;
+    shims_discard(key);
+    sim_step();
+    return 0;
+}
+
+void record_sweep(int dir_fd)
+{
+    (void)dir_fd;
+}
+
+int record_generation_ensure(int dir_fd, uint8_t ret[RECORD_ID_SIZE])
+{
+    return record_generation_read(dir_fd, ret);
 }
 
 /* --- inotify ----------------------------------------------------------------------------- */

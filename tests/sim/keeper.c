@@ -19,9 +19,9 @@ struct request {
         struct keeper_head head;
         struct keeper_start start;
         struct keeper_signal signal;
-        struct keeper_remove remove;
     };
-    uint32_t number; /* START: of the order */
+    uint32_t number; /* START: of the order, */
+    int record;      /* and the descriptor of its record */
 };
 
 static struct {
@@ -111,41 +111,19 @@ static void serve_soon(void)
     keeper.serving |= keeper.n > 0;
 }
 
-/* It is short of something. */
-static bool is_short(void)
+bool keeper_is_short(void)
 {
     return sim.now < keeper.starved_until && !sim.calm;
 }
 
 static int serve_start(const struct request *m)
 {
-    struct job_key key = keeper_key_unpack(&m->start.key);
-
-    if (is_short() && keeper.starves_plainly)
-        return -EAGAIN;
-    if (is_short()) {
-        if (sim_one_in(4)) { /* there is no shim, and the record cannot be removed */
-            shims_leave_record(&key, m->number);
-            return -EEXIST;
-        }
-        return sim_one_in(12) ? -EACCES : -EAGAIN;
+    if (!keeper_is_short()) {
+        shims_start(m->record, m->number, keeper.killers == 0, keeper.keeper);
+        return 0;
     }
-    return shims_start(&key, m->number, keeper.killers == 0, keeper.keeper);
-}
-
-static int serve_remove(const struct keeper_remove *m)
-{
-    int status = 0;
-
-    if (is_short())
-        return !keeper.starves_plainly && sim_one_in(4) ? -EIO : -EMFILE;
-    for (uint32_t i = 0; i < m->n; i++) {
-        struct job_key key = keeper_key_unpack(&m->key[i]);
-        int r = shims_remove(&key);
-
-        status = status ? status : r;
-    }
-    return status;
+    shims_release(m->record);
+    return !keeper.starves_plainly && sim_one_in(12) ? -EACCES : -EAGAIN;
 }
 
 static void kill_now(uint64_t i, uint64_t b)
@@ -180,7 +158,7 @@ static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *r)
 
     while (i < 64 && killing[i].keeper)
         i++;
-    if (i == 64 || is_short()) {
+    if (i == 64 || keeper_is_short()) {
         r->status = -EAGAIN;
         return false;
     }
@@ -198,17 +176,32 @@ static void serve(const struct request *m)
     case KEEPER_START:
         r.status = serve_start(m);
         break;
-    case KEEPER_SIGNAL:
+    default:
         if (serve_signal(&m->signal, &r))
             return;
-        break;
-    default:
-        r.status = serve_remove(&m->remove);
         break;
     }
     sim_trace("keeper: request %llu, op %u: %d", (unsigned long long)m->head.serial,
               m->head.op, r.status);
     reply(keeper.conn, &r);
+}
+
+static void serve_first(void)
+{
+    if (!keeper.n)
+        return;
+    struct request m = keeper.requests[0];
+    memmove(keeper.requests, keeper.requests + 1, --keeper.n * sizeof(m));
+    serve(&m);
+}
+
+/* What it has not served is gone, and the records that came with it. */
+static void drop_requests(void)
+{
+    for (size_t i = 0; i < keeper.n; i++)
+        if (keeper.requests[i].head.op == KEEPER_START)
+            shims_release(keeper.requests[i].record);
+    keeper.n = 0;
 }
 
 static void serve_next(uint64_t number, uint64_t b)
@@ -221,11 +214,7 @@ static void serve_next(uint64_t number, uint64_t b)
         return;
     }
     keeper.serving = false;
-    if (!keeper.n)
-        return;
-    struct request m = keeper.requests[0];
-    memmove(keeper.requests, keeper.requests + 1, --keeper.n * sizeof(m));
-    serve(&m);
+    serve_first();
     serve_soon();
 }
 
@@ -262,6 +251,23 @@ static uint32_t read_launch(const struct keeper_start *m, const void *tail)
     return number;
 }
 
+/* The first descriptor that comes with a START: the right to run it. */
+static int take_record(const struct keeper_start *m, const struct msghdr *msg)
+{
+    const struct job_key key = keeper_key_unpack(&m->key);
+    const struct cmsghdr *h = CMSG_FIRSTHDR(msg);
+    int fd = -1;
+
+    if (h)
+        memcpy(&fd, CMSG_DATA(h), sizeof(fd));
+    const struct attempt_made *a = shims_of_descriptor(fd);
+    if (!a || !job_key_equal(&a->key, &key))
+        sim_violation("job %llu is started without its record",
+                      (unsigned long long)key.id);
+    shims_share(fd);
+    return fd;
+}
+
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
@@ -276,10 +282,10 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
     sim_step();
     memset(&m, 0, sizeof(m));
     memcpy(&m, iov[0].iov_base, iov[0].iov_len);
-    if (m.head.op == KEEPER_START)
+    if (m.head.op == KEEPER_START) {
         m.number = read_launch(&m.start, iov[1].iov_base);
-    if (m.head.op == KEEPER_REMOVE)
-        memcpy(m.remove.key, iov[1].iov_base, iov[1].iov_len);
+        m.record = take_record(&m.start, msg);
+    }
     SIM_PUSH(keeper.requests, keeper.n, m);
     serve_soon();
     sim_step();
@@ -288,11 +294,11 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 /* --- the connection ----------------------------------------------------------------------------- */
 
-/* The keeper sees its end: what it has not served is gone. */
+/* The keeper sees its end. */
 static void close_connection(void)
 {
     keeper.conn = 0;
-    keeper.n = 0;
+    drop_requests();
     shims_dismiss();
 }
 
@@ -304,8 +310,8 @@ static void see_hang_up(uint64_t number, uint64_t b)
         return;
     keeper.hung_up = false;
     keeper.conn = 0;
-    if (keeper.n && sim_one_in(2))
-        serve(&keeper.requests[0]);
+    if (sim_one_in(2))
+        serve_first();
     close_connection();
 }
 
@@ -424,7 +430,7 @@ void keeper_kill(void)
     keeper.lives = keeper.hung_up = false;
     keeper.stopped_until = 0;
     keeper.conn = 0;
-    keeper.n = 0;
+    drop_requests();
     shims_keeper_died(keeper.keeper);
     if (conn)
         sim_after_in_life(sim_below(1000), note_broken, conn, 0);
@@ -433,6 +439,7 @@ void keeper_kill(void)
 void keeper_voltd_died(void)
 {
     keeper.link = NULL;
+    shims_voltd_died();
     files_voltd_died();
     if (!keeper.conn)
         return;
@@ -459,7 +466,7 @@ void keeper_reboot(bool keeps_records)
     keeper.lives = keeper.hung_up = false;
     keeper.stopped_until = 0;
     keeper.conn = 0;
-    keeper.n = 0;
+    drop_requests();
     shims_reboot(keeps_records);
 }
 
@@ -485,7 +492,6 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     if (keeper.lives && sim.now < keeper.stopped_until) { /* it is late */
         (void)record_generation_read(-1, l->info.generation);
         l->lost_usec = volt_now_usec();
-        inside_excuse_slots();
         sim_after_in_life(keeper.stopped_until - sim.now, dial_again, 0, 0);
         return 0;
     }
@@ -498,15 +504,6 @@ int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt)
 {
     (void)link, (void)rt;
     return 0;
-}
-
-void keeper_link_remove(struct keeper_link *link, const struct keeper_key *keys, size_t n)
-{
-    for (size_t i = 0; i < n && link->fd >= 0; i++) {
-        struct job_key key = keeper_key_unpack(&keys[i]);
-
-        (void)shims_remove(&key);
-    }
 }
 
 void keeper_link_free(struct keeper_link *link, bool settled)

@@ -11,7 +11,8 @@ struct attempt_made {
     struct job_key key;
     uint32_t number;             /* of the order, by its argv */
     bool there;                  /* the record is in the directory */
-    bool held;                   /* its shim may still write to it */
+    bool held;                   /* somebody has the right to run it, or runs it */
+    unsigned holders;            /* descriptors of its description, each in one hand */
     bool has_started, has_ended; /* slots 1 and 2 */
     unsigned boot;
     unsigned shim;       /* index of its shim + 1; 0: it has none */
@@ -28,9 +29,22 @@ struct attempt_made *attempt_find_made(const struct job_key *key);
 const struct attempt_made *machine_record(size_t n);
 enum record_verdict machine_verdict(const struct attempt_made *a);
 
-/* What a keeper does. conn: the number of its connection; keeper: its own. */
-int shims_start(const struct job_key *key, uint32_t number, bool may_reuse,
-                unsigned keeper);
+/* --- the descriptor of a record: a number of its run ---------------------------------- */
+
+#define RECORD_FD 3000000
+
+/* voltd makes the record of the attempt and has its descriptor. -EEXIST. */
+int shims_make_record(const struct job_key *key);
+/* The attempt that it is of; NULL: none. */
+struct attempt_made *shims_of_descriptor(int fd);
+/* It is sent, and somebody else has it as well; one who had it has it no more. */
+void shims_share(int fd);
+void shims_release(int fd);
+/* Those of voltd are closed. */
+void shims_voltd_died(void);
+
+/* What a keeper does. keeper: its own number. The descriptor goes to the shim. */
+void shims_start(int fd, uint32_t number, bool may_reuse, unsigned keeper);
 /* Nobody gets another job. */
 void shims_dismiss(void);
 /* Its shims get no other job. */
@@ -44,20 +58,23 @@ int shims_signal(const struct job_key *key, int sig, bool tree, bool wakes,
                  unsigned keeper, uint32_t *ret_survivors);
 /* 0; -EBUSY. */
 int shims_remove(const struct job_key *key);
+/* Of what can never run. */
+void shims_discard(const struct job_key *key);
 bool shims_kill(uint32_t n);
 bool shims_kill_of(const struct job_key *key);
 /* Its process comes to its end, if it has one. */
 void shims_end(const struct job_key *key);
 bool shims_lose_record(uint32_t n);
 bool shims_lose_record_of(const struct job_key *key);
-/* A record was made, and no shim has heard of it. */
-void shims_leave_record(const struct job_key *key, uint32_t number);
 void shims_reboot(bool keeps_records);
 unsigned shims_running(void);
 
 /* The number of the record directory: its generation. */
 unsigned machine_generation(void);
 unsigned machine_boot(void);
+
+/* keeper.c: the machine is short of something. */
+bool keeper_is_short(void);
 
 /* files.c: a record was closed; the events of it reach voltd. */
 void files_reset(void);

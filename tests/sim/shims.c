@@ -1,7 +1,8 @@
 /* Shims, the processes of jobs, and their records: what they may do, and when, is chance
  * within what daemon/keeper promises (shim_pool.h, record.h).
  *
- *   order       the record is there and held; the shim has it
+ *   record      voltd has made it and has its descriptor; it is held while anybody has one
+ *   order       the shim has the descriptor, and nobody else
  *   slot 1      the process runs from here on; that is its one execution
  *   slot 2      the process has ended; the record is closed, and a moment later free
  *
@@ -28,17 +29,27 @@ static struct {
     size_t n;
     struct shim *shims;
     size_t nshims;
+    struct descriptor {
+        size_t i;     /* of the attempt, */
+        unsigned run; /* and which run */
+        bool voltds;  /* voltd has it open */
+    } * descriptors;
+    size_t ndescriptors;
     unsigned boot, generation;
     uint32_t pids;
 } machine;
+
+static void is_closed(int fd);
 
 void machine_reset(void)
 {
     sim_free(machine.attempts);
     sim_free(machine.shims);
+    sim_free(machine.descriptors);
     memset(&machine, 0, sizeof(machine));
     machine.boot = machine.generation = 1;
     machine.pids = PIDS_REAL;
+    sim_closed = is_closed;
 }
 
 unsigned machine_generation(void)
@@ -171,7 +182,6 @@ static void close_record(size_t i)
 {
     struct attempt_made *a = &machine.attempts[i];
 
-    a->shim = 0;
     if (sim_one_in(4))
         sim_after(sim_below(2500), let_go, i, a->run);
     else
@@ -179,6 +189,15 @@ static void close_record(size_t i)
     sim_trace("record %llu_%lld.%u is closed", (unsigned long long)a->key.id,
               (long long)a->key.index, a->key.attempt);
     files_record_closed(&a->key);
+}
+
+/* One who had the record has it no more. */
+static void release(size_t i, uint64_t run)
+{
+    struct attempt_made *a = &machine.attempts[i];
+
+    if (a->run == run && a->holders && --a->holders == 0)
+        close_record(i);
 }
 
 /* --- the life of a job ------------------------------------------------------------------ */
@@ -190,8 +209,9 @@ static void finish(uint64_t i, uint64_t run)
     if (a->run != run || !a->shim)
         return;
     machine.shims[a->shim - 1].busy = false;
+    a->shim = 0;
     a->has_ended = a->truth.has_end = true;
-    close_record(i);
+    release(i, run);
 }
 
 static void end_process(uint64_t i, uint64_t run)
@@ -245,11 +265,11 @@ static void begin(uint64_t shim, uint64_t i)
 
 /* --- orders ------------------------------------------------------------------------------- */
 
-static size_t make(const struct job_key *key, uint32_t number)
+static size_t make(const struct job_key *key)
 {
     struct attempt_made *old = attempt_find_made(key);
     struct attempt_made fresh = {
-        .key = *key, .number = number, .there = true, .held = true, .boot = machine.boot};
+        .key = *key, .there = true, .held = true, .holders = 1, .boot = machine.boot};
 
     if (!old) {
         fresh.run = 1;
@@ -273,33 +293,80 @@ static void hand(size_t shim, size_t i)
     sim_after(sim_below(400), begin, shim, i);
 }
 
-int shims_start(const struct job_key *key, uint32_t number, bool may_reuse,
-                unsigned keeper)
+int shims_make_record(const struct job_key *key)
 {
     const struct attempt_made *a = attempt_find_made(key);
-    size_t k = 0;
 
     if (a && a->there)
         return -EEXIST;
-    size_t i = make(key, number);
+    size_t i = make(key);
+    SIM_PUSH(machine.descriptors, machine.ndescriptors,
+             (struct descriptor){i, machine.attempts[i].run, true});
+    return RECORD_FD + (int)machine.ndescriptors - 1;
+}
+
+static struct descriptor *descriptor_of(int fd)
+{
+    const size_t n = (size_t)(fd - RECORD_FD);
+
+    return fd >= RECORD_FD && n < machine.ndescriptors ? &machine.descriptors[n] : NULL;
+}
+
+struct attempt_made *shims_of_descriptor(int fd)
+{
+    const struct descriptor *d = descriptor_of(fd);
+
+    return d && machine.attempts[d->i].run == d->run ? &machine.attempts[d->i] : NULL;
+}
+
+void shims_share(int fd)
+{
+    struct attempt_made *a = shims_of_descriptor(fd);
+
+    if (a)
+        a->holders++;
+}
+
+void shims_release(int fd)
+{
+    const struct descriptor *d = descriptor_of(fd);
+
+    if (d)
+        release(d->i, d->run);
+}
+
+/* voltd closes it. */
+static void is_closed(int fd)
+{
+    struct descriptor *d = descriptor_of(fd);
+
+    if (!d || !d->voltds)
+        return;
+    d->voltds = false;
+    release(d->i, d->run);
+}
+
+void shims_voltd_died(void)
+{
+    for (size_t n = 0; n < machine.ndescriptors; n++)
+        is_closed(RECORD_FD + (int)n);
+}
+
+void shims_start(int fd, uint32_t number, bool may_reuse, unsigned keeper)
+{
+    struct attempt_made *a = shims_of_descriptor(fd);
+    size_t k = 0;
+
+    if (!a)
+        return;
+    a->number = number;
     while (k < machine.nshims && !(may_reuse && machine.shims[k].lives &&
                                    machine.shims[k].pooled && !machine.shims[k].busy))
         k++;
     if (k == machine.nshims)
         SIM_PUSH(machine.shims, machine.nshims,
                  (struct shim){.lives = true, .pooled = true, .keeper = keeper});
-    hand(k, i);
-    return 0;
-}
-
-void shims_leave_record(const struct job_key *key, uint32_t number)
-{
-    const struct attempt_made *a = attempt_find_made(key);
-
-    if (a && a->there)
-        return;
-    size_t i = make(key, number);
-    machine.attempts[i].held = false;
+    hand(k, (size_t)(a - machine.attempts));
 }
 
 void shims_dismiss(void)
@@ -396,7 +463,7 @@ int shims_remove(const struct job_key *key)
 
     if (!a || !a->there)
         return 0;
-    if (a->held)
+    if (machine_verdict(a) == RECORD_RUNNING)
         return -EBUSY;
     if (a->has_started && !oracle_may_remove(key))
         sim_violation("the record of job %llu_%lld.%u is removed, and its end is not "
@@ -404,6 +471,18 @@ int shims_remove(const struct job_key *key)
                       (unsigned long long)key->id, (long long)key->index, key->attempt);
     a->there = false;
     return 0;
+}
+
+void shims_discard(const struct job_key *key)
+{
+    struct attempt_made *a = attempt_find_made(key);
+
+    if (!a || !a->there)
+        return;
+    if (a->holders || a->has_started)
+        sim_violation("the record of job %llu_%lld.%u is removed, and it may run",
+                      (unsigned long long)key->id, (long long)key->index, key->attempt);
+    a->there = false;
 }
 
 /* --- faults ----------------------------------------------------------------------------------- */
@@ -420,7 +499,8 @@ static void kill_shim(struct shim *s)
         a->truth.shim_killed = true;
     else
         a->truth.in_vain++;
-    close_record(s->order);
+    a->shim = 0;
+    release(s->order, a->run);
 }
 
 bool shims_kill_of(const struct job_key *key)
@@ -531,7 +611,7 @@ void shims_reboot(bool keeps_records)
 
         a->truth.rebooted = true;
         a->truth.lives = a->held = false;
-        a->shim = 0;
+        a->shim = a->holders = 0;
         a->run++;
         a->there &= keeps_records;
     }

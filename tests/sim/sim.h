@@ -134,6 +134,9 @@ bool disk_is_idle(void);
 
 /* --- keeper.c, shims.c: what runs ---------------------------------------------------- */
 
+/* A descriptor of the world was closed; NULL: nobody wants to know. */
+extern void (*sim_closed)(int fd);
+
 void keeper_reset(void);
 void keeper_voltd_died(void);
 void keeper_kill(void);
@@ -306,8 +309,6 @@ void oracle_check_slots(void);
 void inside_reset(void);
 /* The configuration has another number of slots. */
 void inside_note_slots(void);
-/* A keeper that was not heard may have started more. */
-void inside_excuse_slots(void);
 
 #define SHIMS_MAX 9 /* that may be killed before a job begins, and it is no failure */
 

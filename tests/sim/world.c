@@ -336,9 +336,13 @@ void __wrap_fair_unlock(struct fair_lock *l)
 
 /* Descriptors that the world has given are none. */
 int __real_close(int fd);
+void (*sim_closed)(int fd);
+
 int __wrap_close(int fd);
 int __wrap_close(int fd)
 {
+    if (fd >= FAKE_FD && sim_closed)
+        sim_closed(fd);
     return fd >= FAKE_FD ? 0 : __real_close(fd);
 }
 

@@ -125,36 +125,54 @@ static bool go_ahead(struct world *w)
     return w->early = true;
 }
 
+/* The row of ON_SLOT was taken, and START is not sent. */
+static bool make_no_start(struct world *w, enum attempt_input in,
+                          struct world_rules *rules)
+{
+    w->call = OP_NONE;
+    w->unsent = false;
+    w->failed = true;
+    return world_take(w, in, rules);
+}
+
 static bool find_place(struct world *w, struct world_rules *rules)
 {
     if (!world_hears(w, ON_SLOT))
         return false;
     if (w->memory.state >= JOB_STOPPING)
         return world_take(w, ON_STOP, rules);
-    return w->granted && world_take(w, ON_SLOT, rules);
+    const bool exists = world_truth(w)->record != RECORD_IS_ABSENT;
+    if (!w->granted || !world_take(w, ON_SLOT, rules))
+        return false;
+    return !exists || w->call != OP_START || make_no_start(w, ON_EXISTS, rules);
 }
 
-static bool find_no_launch(struct world *w, struct world_rules *rules)
+/* Before START is sent something is found missing. */
+static bool find_no_start(struct world *w, enum attempt_input in,
+                          struct world_rules *rules)
 {
-    if (w->prepared || !find_place(w, rules) || w->call != OP_START)
+    if ((in == ON_UNREADY && w->prepared) || world_truth(w)->record != RECORD_IS_ABSENT ||
+        !find_place(w, rules) || w->call != OP_START)
         return false;
     rules->broken = NULL;
-    w->call = OP_NONE;
-    w->prepared = w->unsent = false;
-    w->failed = true;
-    return world_take(w, ON_UNREADY, rules);
+    world_truth(w)->record = RECORD_IS_ABSENT;
+    w->made = false;
+    w->prepared &= in != ON_UNREADY;
+    return make_no_start(w, in, rules);
 }
 
 static bool defer(struct world *w, struct world_rules *rules)
 {
-    if (!world_hears(w, ON_DEFERRED) || !attempt_may_defer(&w->a) || !w->early ||
-        w->memory.state != JOB_STARTING || w->npending >= WORLD_PENDING - 1)
+    if (!world_hears(w, ON_DEFERRED) || !w->early || w->memory.state != JOB_STARTING ||
+        w->npending >= WORLD_PENDING - 1)
         return false;
     world_promise(rules,
                   world_truth(w)->record == RECORD_IS_ABSENT || world_truth(w)->forgiven,
                   "T-7: what goes back to the queue has a record");
     for (unsigned i = 0; i < w->nrequests; i++)
-        world_promise(rules, w->request[i].op != OP_START,
+        world_promise(rules,
+                      w->request[i].op != OP_START || world_truth(w)->forgiven ||
+                          w->request[i].attempt != world_current(w),
                       "T-7: what goes back to the queue is on its way to the keeper");
     world_post(w, FACT_DEFERRED, true, rules);
     w->early = false;
@@ -165,9 +183,11 @@ static bool defer(struct world *w, struct world_rules *rules)
 
 static bool send_call(struct world *w)
 {
-    if (!w->voltd || w->call == OP_NONE || w->call == OP_WELCOME || !w->unsent ||
-        !w->connected || w->nrequests == WORLD_REQUESTS)
+    if (!w->voltd || w->call == OP_NONE || !w->unsent || !w->connected ||
+        w->nrequests == WORLD_REQUESTS)
         return false;
+    if (w->call == OP_START && world_truth(w)->record == RECORD_IS_OURS)
+        world_truth(w)->record = RECORD_IS_SENT;
     w->request[w->nrequests++] =
         (struct world_request){w->call, (uint8_t)world_current(w), true};
     w->unsent = false;
@@ -180,6 +200,8 @@ static bool withdraw(struct world *w, struct world_rules *rules)
         return false;
     w->call = OP_NONE;
     w->unsent = false;
+    if (world_truth(w)->record == RECORD_IS_OURS)
+        world_close_record(w, world_current(w), RECORD_IS_NEVER);
     return world_take(w, ON_WITHDRAWN, rules);
 }
 
@@ -196,13 +218,19 @@ static bool hear_answer(struct world *w, struct world_rules *rules)
     return world_take(w, in, rules);
 }
 
-static bool hear_welcome(struct world *w, struct world_rules *rules)
+/* The record of what never ran goes, if there is one. */
+static bool remove_record(struct world *w, enum serve how, struct world_rules *rules)
 {
-    if (!world_hears(w, ON_WELCOME) || !w->connected)
+    const int status = how == SERVE_SHORT ? -EMFILE : how == SERVE_NO ? -EIO : 0;
+
+    if (!w->voltd || !w->has || w->a.phase != ATTEMPT_REMOVING ||
+        (!w->made && status != 0))
         return false;
-    w->call = OP_NONE;
-    w->unsent = false;
-    return world_take(w, ON_WELCOME, rules);
+    w->failed |= status != 0;
+    if (status == 0 && w->made)
+        world_remove_record(w, world_current(w), rules);
+    w->made &= status != 0;
+    return world_take(w, attempt_answer(attempt_hears(&w->a), status), rules);
 }
 
 /* While a call is on its way the record alone is looked at besides. */
@@ -230,7 +258,7 @@ static bool look(struct world *w, struct world_rules *rules)
         return false;
     uint8_t r = world_truth(w)->record;
     w->look = false;
-    if (world_truth(w)->removed && (w->a.known == ATTEMPT_UNSURE || w->adopted))
+    if (world_truth(w)->removed && w->adopted)
         world_truth(w)->forgiven = true; /* that it was there nobody can know */
     if (world_is_held(r))
         return true;
@@ -239,6 +267,7 @@ static bool look(struct world *w, struct world_rules *rules)
         return world_take(w, ON_STARTED, rules);
     }
     w->armed = false;
+    w->made = r != RECORD_IS_ABSENT;
     return world_take(w,
                       r == RECORD_IS_ABSENT   ? ON_ABSENT
                       : r == RECORD_IS_NEVER  ? ON_NEVER_RAN
@@ -349,7 +378,7 @@ static bool fail_fork(struct world *w, unsigned n)
 
 /* --- moves: the link -------------------------------------------------------------- */
 
-static bool begin_voltd(struct world *w, bool late)
+static bool begin_voltd(struct world *w)
 {
     if (w->voltd)
         return false;
@@ -358,13 +387,6 @@ static bool begin_voltd(struct world *w, bool late)
     world_forget_attempt(w);
     w->granted = w->early = w->ending = false;
     w->kept_started = w->durable.started;
-    if (!late) { /* HELLO is answered before anything is judged */
-        w->keeper = w->connected = true;
-        w->nrequests = 0;
-        memset(w->request, 0, sizeof(w->request));
-    } else if (!w->keeper) {
-        return false;
-    }
     for (unsigned n = 0; n < WORLD_ATTEMPTS; n++) /* orphans_scan() */
         w->truth[n].swept =
             w->truth[n].record != RECORD_IS_ABSENT && w->durable.attempt >= n + 1 &&
@@ -378,7 +400,7 @@ static bool begin_voltd(struct world *w, bool late)
     w->a.known = strange ? ATTEMPT_STRANGE : ATTEMPT_ADOPTED;
     w->a.paused = w->durable.state == JOB_PAUSED;
     w->a.halted = w->durable.state == JOB_RUNNING && w->durable.was_paused;
-    w->early = w->durable.state == JOB_STARTING && !strange && !late &&
+    w->early = w->durable.state == JOB_STARTING && !strange &&
                (t->record == RECORD_IS_ABSENT || t->record == RECORD_IS_NEVER);
     w->granted = !w->early;
     w->assumed = w->granted && w->durable.state == JOB_STARTING;
@@ -390,12 +412,13 @@ static bool connect_keeper(struct world *w)
     if (!w->voltd || w->connected)
         return false;
     world_lose_connection(w);
+    world_drop_requests(w);
     return w->keeper = w->connected = true;
 }
 
 static bool sweep(struct world *w, unsigned n, struct world_rules *rules)
 {
-    if (!w->voltd || !w->connected || !w->truth[n].swept)
+    if (!w->voltd || !w->truth[n].swept)
         return false;
     w->truth[n].swept = false;
     if (!world_is_held(w->truth[n].record))
@@ -416,8 +439,11 @@ static bool kill_voltd(struct world *w)
     memset(&w->memory, 0, sizeof(w->memory));
     memset(w->pending, 0, sizeof(w->pending));
     w->npending = 0;
-    for (unsigned n = 0; n < WORLD_ATTEMPTS; n++)
+    for (unsigned n = 0; n < WORLD_ATTEMPTS; n++) {
         w->truth[n].swept = false;
+        if (w->truth[n].record == RECORD_IS_OURS)
+            w->truth[n].record = RECORD_IS_NEVER;
+    }
     return true;
 }
 
@@ -433,15 +459,9 @@ static bool kill_keeper(struct world *w)
     if (!w->keeper)
         return false;
     world_lose_connection(w);
+    world_drop_requests(w);
     w->keeper = false;
     return true;
-}
-
-static bool die_in_start(struct world *w, struct world_rules *rules)
-{
-    bool starts = w->nrequests > 0 && w->request[0].op == OP_START;
-
-    return starts && world_serve(w, SERVE_DYING, rules) && kill_keeper(w);
 }
 
 static bool break_connection(struct world *w)
@@ -456,7 +476,7 @@ static bool kill_shim(struct world *w, unsigned n)
 {
     struct world_attempt *t = &w->truth[n];
 
-    if (!world_is_held(t->record))
+    if (t->record != RECORD_IS_BORN && t->record != RECORD_IS_RUN)
         return false;
     t->excused |= t->record == RECORD_IS_RUN;
     w->failed |= t->record == RECORD_IS_BORN;
@@ -515,7 +535,7 @@ enum {
     MOVE_SEND,
     MOVE_WITHDRAW,
     MOVE_ANSWER,
-    MOVE_WELCOME,
+    MOVE_REMOVE,
     MOVE_SLOT1,
     MOVE_LOOK,
     MOVE_STOP,
@@ -546,14 +566,15 @@ enum {
     MOVE_NO_OUTPUT_LIMIT,
     MOVE_NO_STARTING,
     MOVE_NO_EXITED,
-    MOVE_BEGIN_LATE,
     MOVE_SHORT,
-    MOVE_SHORT_LEAVING,
     MOVE_NO,
+    MOVE_NO_RECORD,
+    MOVE_NO_RECORD_EVER,
+    MOVE_REMOVE_SHORT,
+    MOVE_REMOVE_NO,
     MOVE_SURVIVED,
     MOVE_KILL_VOLTD,
     MOVE_KILL_KEEPER,
-    MOVE_DIE_IN_START,
     MOVE_BREAK,
     MOVE_KILL_SHIM_1,
     MOVE_KILL_SHIM_2,
@@ -580,7 +601,7 @@ static const struct {
     [MOVE_SEND] = {"a request is sent", false, 0},
     [MOVE_WITHDRAW] = {"START is withdrawn", false, 0},
     [MOVE_ANSWER] = {"the keeper's answer comes", false, 0},
-    [MOVE_WELCOME] = {"voltd hears that a keeper has answered HELLO", false, 0},
+    [MOVE_REMOVE] = {"the record of what never ran is removed", false, 0},
     [MOVE_SLOT1] = {"slot 1 is seen", false, 0},
     [MOVE_LOOK] = {"the record is looked at", false, 0},
     [MOVE_STOP] = {"it is to stop", false, 0},
@@ -596,7 +617,7 @@ static const struct {
     [MOVE_LEFT_2] = {"what attempt 2 has left ends", false, 0},
     [MOVE_END_1] = {"attempt 1 ends: slot 2", false, 0},
     [MOVE_END_2] = {"attempt 2 ends: slot 2", false, 0},
-    [MOVE_BEGIN] = {"voltd begins, after HELLO", false, 0},
+    [MOVE_BEGIN] = {"voltd begins", false, 0},
     [MOVE_CONNECT] = {"voltd connects", false, 0},
     [MOVE_SWEEP_1] = {"the record of attempt 1 is removed", false, 0},
     [MOVE_SWEEP_2] = {"the record of attempt 2 is removed", false, 0},
@@ -612,15 +633,16 @@ static const struct {
                               WORLD_STOPS},
     [MOVE_NO_STARTING] = {"the store refuses STARTING", true, WORLD_REFUSALS},
     [MOVE_NO_EXITED] = {"the store refuses EXITED", true, WORLD_REFUSALS},
-    [MOVE_BEGIN_LATE] = {"voltd begins; the keeper stands still", true, WORLD_LATE},
     [MOVE_SHORT] = {"the keeper is short of something", true, 0},
-    [MOVE_SHORT_LEAVING] = {"the keeper is short of something, and leaves a record", true,
-                            WORLD_REFUSALS},
+    [MOVE_NO_RECORD] = {"voltd is short of what a record needs", true, WORLD_REFUSALS},
+    [MOVE_NO_RECORD_EVER] = {"no record can be made", true, WORLD_REFUSALS},
+    [MOVE_REMOVE_SHORT] = {"voltd is short of what a removal needs", true,
+                           WORLD_REFUSALS},
+    [MOVE_REMOVE_NO] = {"a record cannot be removed", true, WORLD_REFUSALS},
     [MOVE_NO] = {"the keeper refuses", true, WORLD_REFUSALS},
     [MOVE_SURVIVED] = {"SIGKILL leaves processes", true, 0},
     [MOVE_KILL_VOLTD] = {"voltd is killed", true, 0},
     [MOVE_KILL_KEEPER] = {"the keeper is killed", true, 0},
-    [MOVE_DIE_IN_START] = {"the keeper dies when it has made a record", true, 0},
     [MOVE_BREAK] = {"the connection breaks", true, 0},
     [MOVE_KILL_SHIM_1] = {"the shim of attempt 1 is killed", true, 0},
     [MOVE_KILL_SHIM_2] = {"the shim of attempt 2 is killed", true, 0},
@@ -665,8 +687,8 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
         return withdraw(w, rules);
     case MOVE_ANSWER:
         return hear_answer(w, rules);
-    case MOVE_WELCOME:
-        return hear_welcome(w, rules);
+    case MOVE_REMOVE:
+        return remove_record(w, SERVE_WELL, rules);
     case MOVE_SLOT1:
         return see_start(w, rules);
     case MOVE_LOOK:
@@ -684,7 +706,7 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
     case MOVE_PROBE:
         return reach_probe(w, rules);
     case MOVE_SERVE:
-        return world_serve(w, SERVE_WELL, rules);
+        return world_serve(w, SERVE_WELL);
     case MOVE_RUN_1:
         return run(w, 0, rules);
     case MOVE_RUN_2:
@@ -698,7 +720,7 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
     case MOVE_END_2:
         return write_end(w, 1, false);
     case MOVE_BEGIN:
-        return begin_voltd(w, false);
+        return begin_voltd(w);
     case MOVE_CONNECT:
         return connect_keeper(w);
     case MOVE_SWEEP_1:
@@ -718,7 +740,7 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
     case MOVE_PRINT:
         return print(w, rules);
     case MOVE_NO_LAUNCH:
-        return find_no_launch(w, rules);
+        return find_no_start(w, ON_UNREADY, rules);
     case MOVE_NO_TIMEOUT:
         return post_nothing(w, ON_LIMIT, rules);
     case MOVE_NO_OUTPUT_LIMIT:
@@ -727,22 +749,24 @@ static bool make_move(struct world *w, unsigned move, struct world_rules *rules)
         return refuse_mark(w, rules);
     case MOVE_NO_EXITED:
         return drop_end(w, rules);
-    case MOVE_BEGIN_LATE:
-        return begin_voltd(w, true);
     case MOVE_SHORT:
-        return world_serve(w, SERVE_SHORT, rules);
-    case MOVE_SHORT_LEAVING:
-        return world_serve(w, SERVE_SHORT_LEAVING, rules);
+        return world_serve(w, SERVE_SHORT);
     case MOVE_NO:
-        return world_serve(w, SERVE_NO, rules);
+        return world_serve(w, SERVE_NO);
+    case MOVE_NO_RECORD:
+        return find_no_start(w, ON_SHORT, rules);
+    case MOVE_NO_RECORD_EVER:
+        return find_no_start(w, ON_REFUSED, rules);
+    case MOVE_REMOVE_SHORT:
+        return remove_record(w, SERVE_SHORT, rules);
+    case MOVE_REMOVE_NO:
+        return remove_record(w, SERVE_NO, rules);
     case MOVE_SURVIVED:
-        return world_serve(w, SERVE_SURVIVED, rules);
+        return world_serve(w, SERVE_SURVIVED);
     case MOVE_KILL_VOLTD:
         return kill_voltd(w);
     case MOVE_KILL_KEEPER:
         return kill_keeper(w);
-    case MOVE_DIE_IN_START:
-        return die_in_start(w, rules);
     case MOVE_BREAK:
         return break_connection(w);
     case MOVE_KILL_SHIM_1:
@@ -805,8 +829,7 @@ bool world_is_over(const struct world *w)
     if (!w->voltd || w->durable.state != JOB_DONE || w->npending > 0)
         return false;
     for (unsigned n = 0; n < WORLD_ATTEMPTS; n++)
-        if (w->truth[n].record != RECORD_IS_ABSENT &&
-            w->truth[n].record != RECORD_IS_NEVER && !w->truth[n].forgiven)
+        if (w->truth[n].record != RECORD_IS_ABSENT && !w->truth[n].forgiven)
             return false;
     return !w->granted && !w->early;
 }

@@ -7,11 +7,11 @@
 static inline const char *phase_name(unsigned phase)
 {
     static const char *const names[ATTEMPT_PHASES] = {
-        "new",          "greeting",   "waiting",  "resting",     "starting",  "taken",
-        "running",      "pause due",  "pausing",  "pause again", "paused",    "resuming",
-        "resume again", "unposted",   "asking",   "asked",       "ask again", "killing",
-        "killed",       "kill again", "clearing", "clear again", "left",      "removing",
-        "remove again", "ending",     "ended"};
+        "new",        "waiting",  "resting",     "starting",  "taken",    "running",
+        "pause due",  "pausing",  "pause again", "paused",    "resuming", "resume again",
+        "unposted",   "asking",   "asked",       "ask again", "killing",  "killed",
+        "kill again", "clearing", "clear again", "left",      "removing", "remove again",
+        "ending",     "ended"};
 
     return names[phase];
 }
@@ -19,11 +19,11 @@ static inline const char *phase_name(unsigned phase)
 static inline const char *input_name(unsigned in)
 {
     static const char *const names[ATTEMPT_INPUTS] = {
-        "marked",  "unmarked",  "kept",    "unkept",  "unposted",    "adopted",
-        "slot",    "deferred",  "stop",    "unready", "welcome",     "taken",
-        "exists",  "withdrawn", "reset",   "short",   "gone",        "left",
-        "refused", "answered",  "started", "over",    "shim killed", "never ran",
-        "absent",  "turned",    "probe",   "limit",   "printed"};
+        "marked",    "unmarked", "kept",  "unkept",      "unposted",  "adopted",
+        "slot",      "deferred", "stop",  "unready",     "taken",     "exists",
+        "withdrawn", "reset",    "short", "gone",        "left",      "refused",
+        "answered",  "started",  "over",  "shim killed", "never ran", "absent",
+        "turned",    "probe",    "limit", "printed"};
 
     return names[in];
 }

@@ -215,6 +215,10 @@ static void send_start(struct world *w, struct world_rules *rules)
     world_promise(rules, w->granted, "T-8: START without a slot");
     w->armed = true;
     w->look = false;
+    if (world_truth(w)->record == RECORD_IS_ABSENT) { /* otherwise ON_EXISTS follows */
+        world_truth(w)->record = RECORD_IS_OURS;
+        w->made = true;
+    }
     begin_call(w, OP_START);
 }
 
@@ -245,8 +249,6 @@ static void carry_out(struct world *w, uint32_t todo, struct world_rules *rules)
         send_start(w, rules);
     if (todo & DO_CLOSE)
         w->prepared = false;
-    if (todo & DO_GREET)
-        begin_call(w, OP_WELCOME);
     if (todo & DO_POST_STARTED) {
         w->limit = true;
         world_promise(rules, w->granted, "T-8: it runs without a slot");
@@ -271,8 +273,6 @@ static void carry_out(struct world *w, uint32_t todo, struct world_rules *rules)
         w->limit = w->a.phase == ATTEMPT_RUNNING;
     if (todo & DO_PROBE)
         w->probe = true;
-    if (todo & DO_REMOVE)
-        begin_call(w, OP_REMOVE);
     if (todo & DO_LOOK)
         w->look = w->armed = true;
     if (todo & DO_REMOVE_LATER)
@@ -351,7 +351,7 @@ void world_forget_attempt(struct world *w)
     w->a = (struct attempt_state){.stop_kills = w->stop_kills};
     world_settle_counters(&w->a);
     w->adopted = w->assumed = w->has = w->prepared = false;
-    w->look = w->armed = w->limit = w->probe = false;
+    w->look = w->armed = w->limit = w->probe = w->made = false;
     w->call = OP_NONE;
     w->unsent = w->answered = false;
     w->status = 0;
@@ -363,7 +363,7 @@ void world_forget_attempt(struct world *w)
 
 bool world_is_held(uint8_t record)
 {
-    return record == RECORD_IS_BORN || record == RECORD_IS_RUN;
+    return record >= RECORD_IS_OURS && record <= RECORD_IS_RUN;
 }
 
 /* The shim has closed the record: voltd hears of it, if it waits for that. */
@@ -374,11 +374,21 @@ void world_close_record(struct world *w, unsigned n, uint8_t record)
         w->look = true;
 }
 
+void world_drop_requests(struct world *w)
+{
+    for (unsigned i = 0; i < w->nrequests; i++)
+        if (w->request[i].op == OP_START &&
+            w->truth[w->request[i].attempt].record == RECORD_IS_SENT)
+            world_close_record(w, w->request[i].attempt, RECORD_IS_NEVER);
+    w->nrequests = 0;
+    memset(w->request, 0, sizeof(w->request));
+}
+
 void world_lose_connection(struct world *w)
 {
     w->connected = false;
-    w->nrequests = 0;
-    memset(w->request, 0, sizeof(w->request));
+    for (unsigned i = 0; i < w->nrequests; i++)
+        w->request[i].mine = false;         /* the keeper may find it still */
     if (w->call != OP_NONE && !w->unsent) { /* also what was answered and not heard */
         w->answered = true;
         w->status = -ECONNRESET;
@@ -413,6 +423,8 @@ void world_remove_record(struct world *w, unsigned n, struct world_rules *rules)
 
     world_promise(rules, !has_end || is_stored(w, n),
                   "T-5: a record was removed whose end is not durable");
+    world_promise(rules, !world_is_held(t->record),
+                  "T-5: a record was removed whose attempt may still run");
     t->record = RECORD_IS_ABSENT;
 }
 
@@ -422,21 +434,16 @@ static bool serve_start(struct world *w, enum serve how, struct world_request r)
 
     if (how == SERVE_SURVIVED)
         return false;
-    if (t->record != RECORD_IS_ABSENT) {
-        if (how != SERVE_WELL)
-            return false;
-        reply(w, r.mine, -EEXIST);
-    } else if (how == SERVE_WELL) {
-        t->record = RECORD_IS_BORN;
+    if (how == SERVE_WELL) {
+        if (t->record == RECORD_IS_SENT)
+            t->record = RECORD_IS_BORN;
         reply(w, r.mine, 0);
-    } else if (how == SERVE_DYING) {
-        t->record = RECORD_IS_NEVER; /* it was made, and no shim has heard of it */
-    } else {
-        w->failed = true;
-        if (how == SERVE_SHORT_LEAVING)
-            t->record = RECORD_IS_NEVER;
-        reply(w, r.mine, how == SERVE_NO ? -EBUSY : -EAGAIN);
+        return true;
     }
+    w->failed = true;
+    if (t->record == RECORD_IS_SENT)
+        world_close_record(w, r.attempt, RECORD_IS_NEVER);
+    reply(w, r.mine, how == SERVE_NO ? -EBUSY : -EAGAIN);
     return true;
 }
 
@@ -465,12 +472,11 @@ static bool serve_signal(struct world *w, enum serve how, struct world_request r
     return true;
 }
 
-bool world_serve(struct world *w, enum serve how, struct world_rules *rules)
+bool world_serve(struct world *w, enum serve how)
 {
     if (!w->keeper || w->nrequests == 0)
         return false;
     struct world_request r = pop(w);
-    struct world_attempt *t = &w->truth[r.attempt];
 
     switch ((enum world_op)r.op) {
     case OP_START:
@@ -480,20 +486,6 @@ bool world_serve(struct world *w, enum serve how, struct world_rules *rules)
     case OP_PAUSE:
     case OP_RESUME:
         return serve_signal(w, how, r);
-    case OP_REMOVE:
-        w->failed |= how != SERVE_WELL || world_is_held(t->record);
-        if (how == SERVE_SHORT) {
-            reply(w, r.mine, -EAGAIN);
-        } else if (how == SERVE_NO || (how == SERVE_WELL && world_is_held(t->record))) {
-            reply(w, r.mine, -EBUSY);
-        } else if (how != SERVE_WELL) {
-            return false;
-        } else {
-            world_remove_record(w, r.attempt, rules);
-            reply(w, r.mine, 0);
-        }
-        return true;
-    case OP_WELCOME:
     case OP_NONE:
         break;
     }

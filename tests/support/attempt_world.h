@@ -25,6 +25,8 @@ struct world_job {
 
 enum world_record {
     RECORD_IS_ABSENT,
+    RECORD_IS_OURS,   /* voltd has it, and no slot is written; held */
+    RECORD_IS_SENT,   /* a request on its way has it; held */
     RECORD_IS_BORN,   /* its shim has it; held */
     RECORD_IS_RUN,    /* slot 1; held */
     RECORD_IS_DONE,   /* slot 2 */
@@ -65,6 +67,7 @@ struct world {
     bool has, adopted; /* an attempt; of an earlier life */
     bool granted, early, assumed, kept_started, ending;
     bool prepared, look, armed, limit, probe; /* armed: waits for the record's events */
+    bool made; /* a record was made, or seen, and not removed */
     bool failed;                              /* something has, that counts for a try */
     bool cancel_came, spoiled;                /* each at most once */
     uint8_t stop_kills;                       /* of the job */
@@ -72,9 +75,8 @@ struct world {
 
 /* Parts of the world that one search has and another has not. */
 enum world_part {
-    WORLD_LATE = 1,     /* a keeper that stands still when voltd begins */
     WORLD_STOPS = 2,    /* output limits */
-    WORLD_REFUSALS = 4, /* of the store, and of what a start needs */
+    WORLD_REFUSALS = 4, /* of the store, of what a start needs, of a removal */
     WORLD_SPOILS = 8,   /* somebody else changes a record */
     WORLD_PAUSES = 16,  /* it is paused, and goes on; nothing fails before it runs */
 };

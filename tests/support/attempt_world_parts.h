@@ -7,12 +7,10 @@
 enum world_op {
     OP_NONE,
     OP_START,
-    OP_WELCOME, /* no request: the answer to HELLO */
     OP_STOP,
     OP_KILL,
     OP_PAUSE,
-    OP_RESUME,
-    OP_REMOVE
+    OP_RESUME
 };
 #define SAID_LEFT 1 /* a status, beside 0 and -errno */
 
@@ -36,14 +34,12 @@ enum world_fact {
 #define REFUSED_BEFORE (TRIES_MAX - 2)
 #define SHORT_BEFORE   (ATTEMPT_SHORT_MAX - 2)
 
-/* How the keeper serves a request. */
+/* How the keeper serves a request, or voltd removes a record. */
 enum serve {
     SERVE_WELL,
     SERVE_SHORT,
-    SERVE_SHORT_LEAVING,
     SERVE_NO,
-    SERVE_SURVIVED,
-    SERVE_DYING
+    SERVE_SURVIVED
 };
 
 void world_promise(struct world_rules *rules, bool kept, const char *what);
@@ -61,7 +57,9 @@ void world_forget_attempt(struct world *w);
 bool world_is_held(uint8_t record);
 void world_close_record(struct world *w, unsigned n, uint8_t record);
 void world_lose_connection(struct world *w);
+/* What is on its way is gone, and the records with it. */
+void world_drop_requests(struct world *w);
 void world_remove_record(struct world *w, unsigned n, struct world_rules *rules);
-bool world_serve(struct world *w, enum serve how, struct world_rules *rules);
+bool world_serve(struct world *w, enum serve how);
 
 #endif

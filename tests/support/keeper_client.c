@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "daemon/keeper/keeper.h"
+#include "daemon/link/record_make.h"
 
 void keeper_client_init(struct keeper_client *c)
 {
@@ -33,6 +34,7 @@ void keeper_client_init(struct keeper_client *c)
     c->record_fd = open(c->record_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(c->dir_fd >= 0 && c->record_fd >= 0);
     assert_int_equal(record_boot_id(c->boot_id), 0);
+    assert_int_equal(record_generation_ensure(c->record_fd, c->generation), 0);
 }
 
 void keeper_client_fini(struct keeper_client *c)
@@ -209,12 +211,19 @@ struct keeper_reply keeper_client_reply(struct keeper_client *c, uint64_t serial
     }
 }
 
+int keeper_client_record(struct keeper_client *c, const struct job_key *key,
+                         union keeper_message *m)
+{
+    return record_create(c->record_fd, NULL, key, c->boot_id, m->start.kill_mode,
+                         &m->start.seed);
+}
+
 struct keeper_reply keeper_client_start(struct keeper_client *c,
                                         const struct job_key *key, const struct launch *l,
                                         int out_fd, enum keeper_kill_mode kill_mode)
 {
     uint64_t size = 0;
-    int fds[2], nfds = 0;
+    int fds[3], nfds = 0;
     union keeper_message m = {.start = {
                                   .head.op = KEEPER_START,
                                   .key = keeper_key_pack(key),
@@ -222,6 +231,10 @@ struct keeper_reply keeper_client_start(struct keeper_client *c,
                                   .umask = 022,
                                   .kill_mode = kill_mode,
                               }};
+    int record = keeper_client_record(c, key, &m);
+    if (record < 0)
+        return (struct keeper_reply){.status = record};
+    fds[nfds++] = record;
     int launch_fd = launch_memfd(l, &size);
     assert_true(launch_fd >= 0);
     m.start.launch_size = size;
@@ -237,7 +250,11 @@ struct keeper_reply keeper_client_start(struct keeper_client *c,
         fds[nfds++] = out_fd;
     uint64_t serial = keeper_client_send(c, &m, size, fds, nfds);
     close(launch_fd);
-    return keeper_client_reply(c, serial);
+    close(record);
+    struct keeper_reply r = keeper_client_reply(c, serial);
+    if (r.status < 0)
+        (void)keeper_client_remove(c, key);
+    return r;
 }
 
 struct keeper_reply keeper_client_signal(struct keeper_client *c,
@@ -253,11 +270,7 @@ struct keeper_reply keeper_client_signal(struct keeper_client *c,
 
 int keeper_client_remove(struct keeper_client *c, const struct job_key *key)
 {
-    union keeper_message m = {
-        .remove = {.head.op = KEEPER_REMOVE, .n = 1, .key = {keeper_key_pack(key)}}};
-    uint64_t serial =
-        keeper_client_send(c, &m, offsetof(struct keeper_remove, key[1]), NULL, 0);
-    return keeper_client_reply(c, serial).status;
+    return record_remove(c->record_fd, NULL, key, c->boot_id);
 }
 
 /* IN_MODIFY tells of slots, IN_CLOSE_WRITE of the end; the lock drops just after it,

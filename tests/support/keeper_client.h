@@ -15,7 +15,7 @@ struct keeper_client {
     pid_t keeper;
     int fd; /* connection; -1: none */
     uint64_t serial;
-    uint8_t boot_id[RECORD_ID_SIZE];
+    uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
 };
 
 void keeper_client_init(struct keeper_client *c); /* folder only */
@@ -42,13 +42,19 @@ uint64_t keeper_client_send(struct keeper_client *c, union keeper_message *m, si
  * in its status when the connection ended. */
 struct keeper_reply keeper_client_reply(struct keeper_client *c, uint64_t serial);
 
-/* One START and its reply. out_fd: stdout (-1: none). */
+/* What a START begins with: a record of that attempt, in the message's seed and as the
+ * first of its descriptors. Returns that, owned by the caller, or -errno of making it. */
+int keeper_client_record(struct keeper_client *c, const struct job_key *key,
+                         union keeper_message *m);
+/* One START and its reply; -EEXIST, and none is sent: there is a record. One that is
+ * refused leaves no record. out_fd: stdout (-1: none). */
 struct keeper_reply keeper_client_start(struct keeper_client *c,
                                         const struct job_key *key, const struct launch *l,
                                         int out_fd, enum keeper_kill_mode kill_mode);
 struct keeper_reply keeper_client_signal(struct keeper_client *c,
                                          const struct job_key *key, int sig,
                                          enum keeper_scope scope);
+/* Removes the record, as voltd does. 0 or -errno. */
 int keeper_client_remove(struct keeper_client *c, const struct job_key *key);
 
 /* Waits (at most 10 s) until the record's verdict is not RUNNING, by inotify. */

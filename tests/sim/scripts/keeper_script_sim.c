@@ -53,16 +53,28 @@ void script_end(void)
 
 /* --- requests ---------------------------------------------------------------------------- */
 
+/* record: the descriptor that goes with it; -1: none. */
 static struct keeper_reply ask(struct keeper_head *head, size_t size, enum keeper_op op,
-                               void *tail, size_t n)
+                               void *tail, size_t n, int record)
 {
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
     struct iovec iov[] = {{head, size}, {tail, n}};
-    const struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
 
     *head = (struct keeper_head){KEEPER_MAGIC, op, ++serials};
     answer = (struct keeper_reply){.head.serial = 0};
+    if (record >= 0) {
+        msg.msg_control = control;
+        msg.msg_controllen = sizeof(control);
+        *CMSG_FIRSTHDR(&msg) = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)),
+                                                .cmsg_level = SOL_SOCKET,
+                                                .cmsg_type = SCM_RIGHTS};
+        memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &record, sizeof(record));
+    }
     if (__wrap_sendmsg(link_open->fd, &msg, 0) < 0)
         abort();
+    if (record >= 0)
+        sim_closed(record);
     while (answer.head.serial != serials)
         go_on();
     return answer;
@@ -80,10 +92,11 @@ int script_start(uint64_t id, enum does does)
     (void)snprintf(name, sizeof(name), "VOLT_JOB_ID=%s", text);
     long n = launch_encode(&l, block, sizeof(block));
     struct keeper_start m = {.key = keeper_key_pack(&key), .launch_size = (uint64_t)n};
-    const struct attempt_made *a = attempt_find_made(&key);
-    if (!a || !a->there)
-        does_of[id] = does;
-    return ask(&m.head, sizeof(m), KEEPER_START, block, (size_t)n).status;
+    const int record = shims_make_record(&key);
+    if (record < 0)
+        return record;
+    does_of[id] = does;
+    return ask(&m.head, sizeof(m), KEEPER_START, block, (size_t)n, record).status;
 }
 
 int script_signal(uint64_t id, int sig, bool tree, bool *ret_unknown_left)
@@ -92,7 +105,7 @@ int script_signal(uint64_t id, int sig, bool tree, bool *ret_unknown_left)
     struct keeper_signal m = {.key = keeper_key_pack(&key),
                               .signal = (uint32_t)sig,
                               .scope = tree ? KEEPER_SCOPE_TREE : KEEPER_SCOPE_MAIN};
-    struct keeper_reply r = ask(&m.head, sizeof(m), KEEPER_SIGNAL, NULL, 0);
+    struct keeper_reply r = ask(&m.head, sizeof(m), KEEPER_SIGNAL, NULL, 0, -1);
 
     *ret_unknown_left = r.survivors == KEEPER_SURVIVORS_UNKNOWN;
     return r.status;
@@ -101,12 +114,8 @@ int script_signal(uint64_t id, int sig, bool tree, bool *ret_unknown_left)
 int script_remove(uint64_t id)
 {
     const struct job_key key = key_of(id);
-    struct keeper_key packed = keeper_key_pack(&key);
-    struct keeper_remove m = {.n = 1};
 
-    return ask(&m.head, offsetof(struct keeper_remove, key), KEEPER_REMOVE, &packed,
-               sizeof(packed))
-        .status;
+    return shims_remove(&key);
 }
 
 static void await_connection(int than)
@@ -223,10 +232,6 @@ bool oracle_has_started(const struct job_key *key)
 void pauses_stop(const struct job_key *key)
 {
     (void)key;
-}
-
-void inside_excuse_slots(void)
-{
 }
 
 bool disk_has(uint64_t id)

@@ -129,17 +129,6 @@ static void one_that_starts_early(void **state)
     assert_false(is_in_line() || work_is_early(&work));
 }
 
-static void one_that_cannot_go_back(void **state)
-{
-    (void)state;
-    starts_early();
-    assert_int_equal(holding_job(&tx, &job, &user, false), -EAGAIN);
-    holding_refuse(&work);
-    assert_true(is_in_line() && work_is_early(&work));
-    assert_int_equal(holding_job(&tx, &job, &user, true), -EBUSY);
-    assert_int_equal(job.status.held, JOB_HELD_NO);
-}
-
 static void one_that_runs_or_has_ended(void **state)
 {
     (void)state;
@@ -364,7 +353,6 @@ int main(void)
         T(one_that_waits),
         T(one_that_has_not_used_its_slot),
         T(one_that_starts_early),
-        T(one_that_cannot_go_back),
         T(one_that_runs_or_has_ended),
         T(without_its_fact_nothing_is_held_or_released),
         T(a_full_store_takes_releases_only),

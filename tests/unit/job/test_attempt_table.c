@@ -24,46 +24,30 @@ static const struct {
     {ATTEMPT_NEW, ATTEMPT_FRESH, 0, ON_MARKED, ATTEMPT_WAITING, 0, ATTEMPT_FRESH, 0},
     {ATTEMPT_NEW, ATTEMPT_FRESH, 0, ON_UNMARKED, ATTEMPT_ENDING, DO_POST_EXITED,
      ATTEMPT_FRESH, ATTEMPT_FAILED},
-    {ATTEMPT_NEW, ATTEMPT_FRESH, 0, ON_ADOPTED, ATTEMPT_GREETING, DO_GREET, ATTEMPT_FRESH,
-     0},
-    {ATTEMPT_GREETING, ATTEMPT_FRESH, 0, ON_WELCOME, ATTEMPT_TAKEN,
-     DO_CLOSE | DO_PROBE | DO_LOOK, ATTEMPT_FRESH, 0},
+    {ATTEMPT_NEW, ATTEMPT_ADOPTED, 0, ON_ADOPTED, ATTEMPT_TAKEN,
+     DO_CLOSE | DO_PROBE | DO_LOOK, ATTEMPT_ADOPTED, 0},
     {ATTEMPT_WAITING, ATTEMPT_FRESH, 0, ON_SLOT, ATTEMPT_STARTING, DO_PREPARE | DO_START,
      ATTEMPT_FRESH, 0},
     {ATTEMPT_WAITING, ATTEMPT_FRESH, 0, ON_DEFERRED, ATTEMPT_NEW, 0, ATTEMPT_FRESH, 0},
-    {ATTEMPT_WAITING, ATTEMPT_UNSURE, 0, ON_STOP, ATTEMPT_GREETING, DO_GREET,
-     ATTEMPT_UNSURE, 0},
     {ATTEMPT_WAITING, ATTEMPT_FRESH, 0, ON_STOP, ATTEMPT_ENDING, DO_POST_EXITED,
      ATTEMPT_FRESH, ATTEMPT_CANCELLED},
     {ATTEMPT_RESTING, ATTEMPT_FRESH, 0, ON_LIMIT, ATTEMPT_WAITING, 0, ATTEMPT_FRESH, 0},
-    {ATTEMPT_RESTING, ATTEMPT_UNSURE, 0, ON_STOP, ATTEMPT_GREETING, DO_GREET,
-     ATTEMPT_UNSURE, 0},
     {ATTEMPT_RESTING, ATTEMPT_FRESH, 0, ON_STOP, ATTEMPT_ENDING, DO_POST_EXITED,
      ATTEMPT_FRESH, ATTEMPT_CANCELLED},
     {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_TAKEN, ATTEMPT_TAKEN, DO_CLOSE | DO_PROBE,
      ATTEMPT_FRESH, 0},
-    {ATTEMPT_STARTING, ATTEMPT_TRIED, 0, ON_EXISTS, ATTEMPT_TAKEN,
-     DO_CLOSE | DO_PROBE | DO_LOOK, ATTEMPT_TRIED, 0},
+    {ATTEMPT_STARTING, ATTEMPT_VOIDED, 0, ON_EXISTS, ATTEMPT_TAKEN,
+     DO_CLOSE | DO_PROBE | DO_LOOK, ATTEMPT_ADOPTED, 0},
     {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_EXISTS, ATTEMPT_ENDING, DO_POST_EXITED,
      ATTEMPT_FRESH, ATTEMPT_FAILED},
-    {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_RESET, ATTEMPT_RESTING, DO_LIMIT,
-     ATTEMPT_UNSURE, 0},
-    {ATTEMPT_STARTING, ATTEMPT_UNSURE, IF_SPENT, ON_SHORT, ATTEMPT_TAKEN,
+    {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_RESET, ATTEMPT_TAKEN,
      DO_CLOSE | DO_PROBE | DO_LOOK, ATTEMPT_UNSURE, 0},
-    {ATTEMPT_STARTING, ATTEMPT_FRESH, IF_SPENT, ON_SHORT, ATTEMPT_ENDING, DO_POST_EXITED,
-     ATTEMPT_FRESH, ATTEMPT_FAILED},
-    {ATTEMPT_STARTING, ATTEMPT_UNSURE, 0, ON_SHORT, ATTEMPT_RESTING, DO_LIMIT,
-     ATTEMPT_UNSURE, 0},
-    {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_SHORT, ATTEMPT_RESTING, DO_LIMIT,
-     ATTEMPT_TRIED, 0},
-    {ATTEMPT_STARTING, ATTEMPT_UNSURE, 0, ON_REFUSED, ATTEMPT_TAKEN,
-     DO_CLOSE | DO_PROBE | DO_LOOK, ATTEMPT_UNSURE, 0},
-    {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_REFUSED, ATTEMPT_ENDING, DO_POST_EXITED,
-     ATTEMPT_FRESH, ATTEMPT_FAILED},
-    {ATTEMPT_STARTING, ATTEMPT_UNSURE, 0, ON_WITHDRAWN, ATTEMPT_GREETING, DO_GREET,
-     ATTEMPT_UNSURE, 0},
-    {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_WITHDRAWN, ATTEMPT_ENDING, DO_POST_EXITED,
-     ATTEMPT_FRESH, ATTEMPT_CANCELLED},
+    {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_SHORT, ATTEMPT_REMOVING, DO_REMOVE,
+     ATTEMPT_FRESH, 0},
+    {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_REFUSED, ATTEMPT_REMOVING, DO_REMOVE,
+     ATTEMPT_FRESH, 0},
+    {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_WITHDRAWN, ATTEMPT_REMOVING, DO_REMOVE,
+     ATTEMPT_FRESH, 0},
     {ATTEMPT_STARTING, ATTEMPT_FRESH, 0, ON_UNREADY, ATTEMPT_ENDING, DO_POST_EXITED,
      ATTEMPT_FRESH, ATTEMPT_FAILED},
     {ATTEMPT_TAKEN, ATTEMPT_FRESH, 0, ON_STARTED, ATTEMPT_RUNNING, DO_POST_STARTED,
@@ -74,10 +58,10 @@ static const struct {
      ATTEMPT_ADOPTED, 0},
     {ATTEMPT_TAKEN, ATTEMPT_FRESH, 0, ON_NEVER_RAN, ATTEMPT_REMOVING,
      DO_REMOVE | DO_BLAME, ATTEMPT_FRESH, 0},
-    {ATTEMPT_TAKEN, ATTEMPT_ADOPTED, IF_SPENT, ON_ABSENT, ATTEMPT_ENDING,
-     DO_VOID | DO_POST_EXITED, ATTEMPT_FRESH, ATTEMPT_FAILED},
+    {ATTEMPT_TAKEN, ATTEMPT_UNSURE, 0, ON_NEVER_RAN, ATTEMPT_REMOVING, DO_REMOVE,
+     ATTEMPT_UNSURE, 0},
     {ATTEMPT_TAKEN, ATTEMPT_ADOPTED, 0, ON_ABSENT, ATTEMPT_WAITING, DO_VOID,
-     ATTEMPT_FRESH, 0},
+     ATTEMPT_VOIDED, 0},
     {ATTEMPT_TAKEN, ATTEMPT_FRESH, 0, ON_OVER, ATTEMPT_ENDING, DO_POST_EXITED,
      ATTEMPT_FRESH, ATTEMPT_RECORDED},
     {ATTEMPT_TAKEN, ATTEMPT_FRESH, 0, ON_SHIM_KILLED, ATTEMPT_CLEARING, DO_SIGNAL,
@@ -297,8 +281,6 @@ static const struct {
      DO_VOID | DO_LIMIT, ATTEMPT_FRESH, 0},
     {ATTEMPT_REMOVING, ATTEMPT_FRESH, 0, ON_ANSWERED, ATTEMPT_WAITING, DO_VOID,
      ATTEMPT_FRESH, 0},
-    {ATTEMPT_REMOVING, ATTEMPT_FRESH, 0, ON_RESET, ATTEMPT_REMOVE_AGAIN, DO_LIMIT,
-     ATTEMPT_FRESH, 0},
     {ATTEMPT_REMOVING, ATTEMPT_FRESH, IF_SHORT, ON_SHORT, ATTEMPT_ENDING, DO_POST_EXITED,
      ATTEMPT_FRESH, ATTEMPT_STUCK},
     {ATTEMPT_REMOVING, ATTEMPT_FRESH, 0, ON_SHORT, ATTEMPT_REMOVE_AGAIN, DO_LIMIT,
@@ -385,18 +367,6 @@ static void what_is_not_heard_changes_nothing(void **state)
         }
 }
 
-/* Only what is nowhere at the keeper goes back to the queue. */
-static void deferral(void **state)
-{
-    (void)state;
-    for (unsigned known = ATTEMPT_FRESH; known <= ATTEMPT_STRANGE; known++) {
-        const struct attempt_state s = {.phase = ATTEMPT_WAITING,
-                                        .known = (uint8_t)known};
-
-        assert_int_equal(attempt_may_defer(&s), known == ATTEMPT_FRESH);
-    }
-}
-
 /* TRIES_MAX refusals that pass are the end, and so is one that does not. */
 static void refusals(void **state)
 {
@@ -406,21 +376,38 @@ static void refusals(void **state)
     (void)state;
     for (int i = 1; i < TRIES_MAX; i++) {
         assert_true(attempt_step(&s, ON_SHORT, &todo));
+        assert_true(attempt_step(&s, ON_ANSWERED, &todo)); /* its record has gone */
         assert_int_equal(s.phase, ATTEMPT_RESTING);
         assert_true(tries_rest(&s.tries) > 0);
         s.phase = ATTEMPT_STARTING;
     }
-    struct attempt_state unsure = s;
-    unsure.known = ATTEMPT_UNSURE;
+    struct attempt_state refused = {.phase = ATTEMPT_STARTING};
+    assert_true(attempt_step(&refused, ON_REFUSED, &todo));
+    assert_true(attempt_step(&refused, ON_ANSWERED, &todo));
+    assert_int_equal(refused.end, ATTEMPT_FAILED);
     assert_true(attempt_step(&s, ON_SHORT, &todo));
+    assert_true(attempt_step(&s, ON_ANSWERED, &todo));
     assert_int_equal(s.phase, ATTEMPT_ENDING);
     assert_int_equal(s.end, ATTEMPT_FAILED);
+}
 
-    /* The record has the last word where one was not answered. */
-    assert_true(attempt_step(&unsure, ON_SHORT, &todo));
-    assert_int_equal(unsure.phase, ATTEMPT_TAKEN);
-    assert_true(attempt_step(&unsure, ON_ABSENT, &todo));
-    assert_int_equal(unsure.end, ATTEMPT_FAILED);
+/* A connection that breaks is no failure of the job, however often. */
+static void resets(void **state)
+{
+    struct attempt_state s = {.phase = ATTEMPT_STARTING};
+    uint32_t todo;
+
+    (void)state;
+    for (int i = 0; i < 3 * TRIES_MAX; i++) {
+        assert_true(attempt_step(&s, ON_RESET, &todo));
+        assert_true(attempt_step(&s, ON_NEVER_RAN, &todo));
+        assert_false(todo & DO_BLAME);
+        assert_true(attempt_step(&s, ON_ANSWERED, &todo));
+        assert_int_equal(s.phase, ATTEMPT_RESTING);
+        assert_int_equal(s.known, ATTEMPT_FRESH);
+        (void)tries_rest(&s.tries);
+        s.phase = ATTEMPT_STARTING;
+    }
 }
 
 /* Each is a failure. */
@@ -506,8 +493,8 @@ int main(void)
         cmocka_unit_test(table_row_by_row),
         cmocka_unit_test(no_row_is_left_out),
         cmocka_unit_test(what_is_not_heard_changes_nothing),
-        cmocka_unit_test(deferral),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(resets),
         cmocka_unit_test(tries_in_vain_rest),
         cmocka_unit_test(requests_for_a_record),
         cmocka_unit_test(answers),

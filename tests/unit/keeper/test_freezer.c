@@ -23,6 +23,7 @@
 
 #include "daemon/keeper/freezer.h"
 #include "daemon/keeper/keeper.h"
+#include "daemon/link/record_make.h"
 #include "tests/support/scratch.h"
 
 #define LIMIT  UINT64_C(100000)
@@ -652,13 +653,28 @@ static int make_record(void)
     return fd;
 }
 
-static struct keeper_reply send(int sig, uint32_t scope)
+static struct keeper_reply send_to(const struct job_key *to, int sig, uint32_t scope)
 {
     const struct keeper_signal m = {
-        .key = keeper_key_pack(&key), .signal = (uint32_t)sig, .scope = scope};
+        .key = keeper_key_pack(to), .signal = (uint32_t)sig, .scope = scope};
     struct keeper_reply reply = {0};
     signal_job(&self, &m, &reply);
     return reply;
+}
+
+static struct keeper_reply send(int sig, uint32_t scope)
+{
+    return send_to(&key, sig, scope);
+}
+
+/* As voltd removes the record of an attempt that was paused. Returns what that says. */
+static int remove_record(const struct job_key *of)
+{
+    int r = record_remove(dir_fd, NULL, of, self.boot_id);
+
+    if (r == 0)
+        assert_int_equal(send_to(of, SIGCONT, KEEPER_SCOPE_TREE).status, -ESRCH);
+    return r;
 }
 
 static void assert_reached(struct keeper_reply reply)
@@ -776,17 +792,13 @@ static void sigkill_ends_what_could_not_be_thawed(void **state)
 static void the_cgroup_goes_when_the_record_is_removed(void **state)
 {
     const struct job_key element = {.id = 18, .index = 3, .attempt = 1};
-    const struct job_key other = {.id = 19, .index = JOB_NO_INDEX, .attempt = 1};
-    const struct keeper_remove m = {.n = 2,
-                                    .key = {keeper_key_pack(&key),
-                                            keeper_key_pack(&element),
-                                            keeper_key_pack(&other)}};
     (void)state;
     (void)close(make_record());
     make_folder("cgroup" UNIT "/" OWN);
     make_folder("cgroup" UNIT "/" OURS "18_3.1");
     make_folder("cgroup" UNIT "/" OURS "19.1");
-    assert_int_equal(remove_record(&self, &m), 0);
+    assert_int_equal(remove_record(&key), 0);
+    assert_int_equal(remove_record(&element), 0);
     assert_false(is_there(unit_fd, OWN));
     assert_false(is_there(unit_fd, OURS "18_3.1"));
     assert_true(is_there(unit_fd, OURS "19.1"));
@@ -795,14 +807,15 @@ static void the_cgroup_goes_when_the_record_is_removed(void **state)
 
 static void what_is_left_of_it_goes_on(void **state)
 {
-    const struct keeper_remove m = {.n = 1, .key = {keeper_key_pack(&key)}};
     const int lock = make_record();
     (void)state;
     make_left(OWN);
-    assert_int_equal(remove_record(&self, &m), -EBUSY); /* it has not ended */
+    assert_int_equal(remove_record(&key), -EBUSY); /* it has not ended */
     assert_written("1");
     (void)close(lock);
-    assert_int_equal(remove_record(&self, &m), 0);
+    assert_int_equal(send(SIGCONT, KEEPER_SCOPE_TREE).status,
+                     0); /* its record is there */
+    assert_int_equal(remove_record(&key), 0);
     assert_written("0");
 }
 

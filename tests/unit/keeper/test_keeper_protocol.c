@@ -46,15 +46,15 @@ static void test_start_fields(void **state)
     (void)state;
     union keeper_message good = start_message(), m = good;
     const size_t len = sizeof(m.start);
-    assert_true(keeper_request_is_valid(&m, len, 3));
+    assert_true(keeper_request_is_valid(&m, len, 4));
     for (int nfds = 0; nfds <= KEEPER_FDS_MAX; nfds++)
-        if (nfds != 3)
+        if (nfds != 4)
             assert_false(keeper_request_is_valid(&m, len, nfds));
 #define REFUSED(field, value)                                                            \
     do {                                                                                 \
         m = good;                                                                        \
         m.start.field = (value);                                                         \
-        assert_false(keeper_request_is_valid(&m, len, 3));                               \
+        assert_false(keeper_request_is_valid(&m, len, 4));                               \
     } while (0)
     REFUSED(head.magic, 1);
     REFUSED(head.op, 0);
@@ -65,11 +65,12 @@ static void test_start_fields(void **state)
     REFUSED(fds, 16 + 1 + 4);
     m = good;
     m.start.fds = KEEPER_FD_STDIN | KEEPER_FD_SCRIPT;
-    assert_true(keeper_request_is_valid(&m, len, 3));
+    assert_true(keeper_request_is_valid(&m, len, 4));
     REFUSED(umask, 01000);
     REFUSED(kill_mode, 2);
     REFUSED(launch_size, 0);
     REFUSED(launch_size, KEEPER_LAUNCH_MAX + 1);
+    REFUSED(zero, 1);
     REFUSED(flags, 2);
     REFUSED(flags, KEEPER_START_INLINE);
 }
@@ -83,9 +84,8 @@ static void test_every_length(void **state)
         int nfds;
     } requests[] = {
         {KEEPER_HELLO, sizeof(struct keeper_hello), 0},
-        {KEEPER_START, sizeof(struct keeper_start), 3},
+        {KEEPER_START, sizeof(struct keeper_start), 4},
         {KEEPER_SIGNAL, sizeof(struct keeper_signal), 0},
-        {KEEPER_REMOVE, offsetof(struct keeper_remove, key[2]), 0},
         {KEEPER_BYE, sizeof(struct keeper_bye), 0},
     };
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
@@ -95,17 +95,12 @@ static void test_every_length(void **state)
             m.signal.signal = 15;
             m.signal.scope = KEEPER_SCOPE_TREE;
         }
-        if (m.head.op == KEEPER_REMOVE) {
-            m.remove.n = 2;
-            m.remove.zero = 0;
-            m.remove.key[0] = m.remove.key[1] = (struct keeper_key){1, -1, 1, 0};
-        }
         if (m.head.op == KEEPER_BYE)
             m.bye.settled = m.bye.zero = 0;
         for (size_t len = 0; len <= sizeof(m); len++)
             assert_int_equal(keeper_request_is_valid(&m, len, requests[i].nfds),
                              len == requests[i].size);
-        assert_false(keeper_request_is_valid(&m, requests[i].size, 4));
+        assert_false(keeper_request_is_valid(&m, requests[i].size, 5));
     }
 }
 
@@ -116,36 +111,15 @@ static void test_inline(void **state)
     union keeper_message m = start_message();
     m.start.flags = KEEPER_START_INLINE;
     for (size_t len = 0; len <= sizeof(m); len++)
-        assert_int_equal(keeper_request_is_valid(&m, len, 2),
+        assert_int_equal(keeper_request_is_valid(&m, len, 3),
                          len == sizeof(m.start) + 100);
-    assert_false(keeper_request_is_valid(&m, sizeof(m.start) + 100, 3));
+    assert_false(keeper_request_is_valid(&m, sizeof(m.start) + 100, 4));
     m.start.launch_size = UINT64_MAX - sizeof(m.start) + 1;
-    assert_false(keeper_request_is_valid(&m, 0, 2));
+    assert_false(keeper_request_is_valid(&m, 0, 3));
     m.start.launch_size = UINT64_MAX;
-    assert_false(keeper_request_is_valid(&m, sizeof(m.start) - 1, 2));
+    assert_false(keeper_request_is_valid(&m, sizeof(m.start) - 1, 3));
     m.start.launch_size = KEEPER_INLINE_MAX;
-    assert_true(keeper_request_is_valid(&m, sizeof(m), 2));
-}
-
-static void test_remove_fields(void **state)
-{
-    (void)state;
-    union keeper_message m = {.remove = {.head = {KEEPER_MAGIC, KEEPER_REMOVE, 1}}};
-    for (size_t i = 0; i < KEEPER_REMOVE_MAX; i++)
-        m.remove.key[i] = (struct keeper_key){i, -1, 1, 0};
-    for (uint32_t n = 0; n < KEEPER_REMOVE_MAX + 9; n++) {
-        m.remove.n = n;
-        size_t len = offsetof(struct keeper_remove, key) + n * sizeof(struct keeper_key);
-        assert_int_equal(keeper_request_is_valid(&m, len, 0),
-                         n >= 1 && n <= KEEPER_REMOVE_MAX);
-        assert_false(keeper_request_is_valid(&m, len + 1, 0));
-    }
-    m.remove.n = 2;
-    m.remove.key[1].attempt = 0;
-    assert_false(keeper_request_is_valid(&m, offsetof(struct keeper_remove, key[2]), 0));
-    m.remove.n = 1;
-    m.remove.zero = 1;
-    assert_false(keeper_request_is_valid(&m, offsetof(struct keeper_remove, key[1]), 0));
+    assert_true(keeper_request_is_valid(&m, sizeof(m), 3));
 }
 
 static void test_signal_fields(void **state)
@@ -416,7 +390,6 @@ int main(void)
         cmocka_unit_test(test_start_fields),
         cmocka_unit_test(test_every_length),
         cmocka_unit_test(test_inline),
-        cmocka_unit_test(test_remove_fields),
         cmocka_unit_test(test_signal_fields),
         cmocka_unit_test(test_bye_fields),
         cmocka_unit_test(test_answers),

@@ -19,6 +19,7 @@
 #include "daemon/keeper/child.h"
 #include "daemon/keeper/keeper.h"
 #include "daemon/keeper/tree.h"
+#include "daemon/link/record_make.h"
 #include "tests/support/keeper_job.h"
 
 static int setup(void **state)

@@ -39,10 +39,16 @@ static int start(struct keeper_client *c, const struct job_key *key, size_t scri
                   .flags = KEEPER_START_INLINE,
                   .fds = script >= 0 ? KEEPER_FD_SCRIPT : 0,
                   .launch_size = (uint64_t)launch_encode(&l, NULL, 0)}};
+    const int fds[] = {keeper_client_record(c, key, &m), script};
+    assert_true(fds[0] >= 0);
     assert_true(launch_encode(&l, m.bytes + sizeof(m.start), KEEPER_INLINE_MAX) > 0);
     uint64_t serial = keeper_client_send(c, &m, sizeof(m.start) + m.start.launch_size,
-                                         &script, script >= 0 ? 1 : 0);
-    return keeper_client_reply(c, serial).status;
+                                         fds, script >= 0 ? 2 : 1);
+    (void)close(fds[0]);
+    int r = keeper_client_reply(c, serial).status;
+    if (r < 0)
+        assert_int_equal(keeper_client_remove(c, key), 0);
+    return r;
 }
 
 static const int all = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "daemon/keeper/tree.h"
+#include "daemon/link/record_make.h"
 #include "tests/support/keeper_job.h"
 
 static const struct job_key key = {1, JOB_NO_INDEX, 1};
@@ -137,9 +138,8 @@ static void test_more_signals_than_processes(void **state)
         uint64_t serial = keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
         first = i == 0 ? serial : first;
     }
-    m = (union keeper_message){
-        .remove = {.head.op = KEEPER_REMOVE, .n = 1, .key = {{.id = 99, .attempt = 1}}}};
-    last = keeper_client_send(c, &m, offsetof(struct keeper_remove, key[1]), NULL, 0);
+    m = (union keeper_message){.bye = {.head.op = KEEPER_BYE}};
+    last = keeper_client_send(c, &m, sizeof(m.bye), NULL, 0);
     for (;;) {
         assert_int_equal(recv(c->fd, &reply, sizeof(reply), 0), sizeof(reply));
         if (reply.head.serial == last)

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -18,6 +19,7 @@
 #include <cmocka.h>
 #include "daemon/keeper/record.h"
 #include "daemon/keeper/tree.h"
+#include "daemon/link/record_make.h"
 #include "base/crc.h"
 
 static const struct job_key key = {17, 3, 2};
@@ -493,10 +495,13 @@ static void test_pool(void **state)
     assert_int_equal(record_probe(d->fd, &next, boot, &r), 0);
     assert_int_equal(r.verdict, RECORD_NEVER_RAN);
 
+    /* none is made for want of a spare one, where that is asked */
+    assert_int_equal(record_create_spare(d->fd, &pool, &first, boot, 0, &seed), -ENFILE);
+
     /* one that somebody holds is not waited for */
     assert_int_equal(record_remove(d->fd, &pool, &next, boot), 0);
     char name[32];
-    snprintf(name, sizeof(name), ".%d.free.0", (int)getpid());
+    snprintf(name, sizeof(name), ".%d.%u", (int)getpid(), pool.name[0]);
     int held = openat(d->fd, name, O_RDONLY | O_CLOEXEC);
     assert_int_equal(fcntl(held, F_OFD_SETLK, &lock), 0);
     int unused = dup(held);
@@ -590,7 +595,7 @@ static void test_scan_and_sweep(void **state)
     close(record_create(d->fd, NULL, &key, boot, 0, &seed));
     for (size_t i = 0; i < all; i++)
         close(openat(d->fd, strangers[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    (void)snprintf(own, sizeof(own), ".%d.free.7", (int)getpid());
+    (void)snprintf(own, sizeof(own), ".%d.7", (int)getpid());
     (void)snprintf(living, sizeof(living), ".%d.new", (int)getppid());
     close(openat(d->fd, own, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     close(openat(d->fd, living, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -600,9 +605,48 @@ static void test_scan_and_sweep(void **state)
     assert_int_equal(faccessat(d->fd, strangers[0], F_OK, 0), -1);
     assert_int_equal(faccessat(d->fd, own, F_OK, 0), -1);
     assert_int_equal(unlinkat(d->fd, living, 0),
-                     0); /* another keeper may be filling it */
+                     0); /* an older keeper may be filling it */
     for (size_t i = 1; i < all; i++)
         assert_int_equal(unlinkat(d->fd, strangers[i], 0), 0);
+}
+
+/* A name of its own that is taken is no record, of which -EEXIST would tell. */
+static void test_a_leftover_is_not_in_the_way(void **state)
+{
+    struct dir *d = *state;
+    const struct job_key mine = {31, JOB_NO_INDEX, 1};
+    struct record_pool pool = {0};
+    char name[32];
+    uint32_t seed;
+    int fd = record_create(d->fd, &pool, &mine, boot, 0, &seed);
+    close(fd);
+    assert_int_equal(record_remove(d->fd, &pool, &mine, boot), 0);
+    (void)snprintf(name, sizeof(name), ".%d.%u", (int)getpid(), pool.name[0] + 1);
+    close(openat(d->fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    fd = record_create(d->fd, NULL, &mine, boot, 0, &seed);
+    assert_true(fd >= 0);
+    assert_int_equal(faccessat(d->fd, name, F_OK, 0), -1);
+    close(fd);
+    record_sweep(d->fd);
+}
+
+/* What never ran goes without a descriptor, and what is not there is no failure. */
+static void test_discard(void **state)
+{
+    struct dir *d = *state;
+    const struct job_key mine = {32, JOB_NO_INDEX, 1};
+    struct rlimit before, none;
+    uint32_t seed;
+    close(record_create(d->fd, NULL, &mine, boot, 0, &seed));
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int first = record_discard(d->fd, &mine), second = record_discard(d->fd, &mine);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(first, 0);
+    assert_int_equal(second, 0);
+    assert_int_equal(unlink_one(&mine, &d->fd), -1);
 }
 
 static void test_generation(void **state)
@@ -722,6 +766,8 @@ int main(void)
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_no_file),
         cmocka_unit_test(test_scan_and_sweep),
+        cmocka_unit_test(test_a_leftover_is_not_in_the_way),
+        cmocka_unit_test(test_discard),
         cmocka_unit_test(test_generation),
         cmocka_unit_test(test_key_text),
     };

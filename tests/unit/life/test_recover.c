@@ -25,6 +25,7 @@
 #include "daemon/keeper/record.h"
 #include "daemon/life/life.h"
 #include "daemon/life/recover.h"
+#include "daemon/link/record_make.h"
 #include "daemon/run/state.h"
 #include "daemon/submit/ids.h"
 #include "daemon/store/commit_log.h"

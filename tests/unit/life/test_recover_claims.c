@@ -25,6 +25,7 @@
 #include "daemon/keeper/record.h"
 #include "daemon/keeper/tree.h"
 #include "daemon/life/recover.h"
+#include "daemon/link/record_make.h"
 #include "daemon/run/kinds.h"
 #include "daemon/run/state.h"
 #include "daemon/run/survivors.h"
@@ -126,27 +127,6 @@ static void what_may_begin_has_its_claims(void **state)
     replay_unload(&core);
     (void)close(fd);
     (void)close(dir);
-}
-
-/* Its keeper has not answered HELLO, and may still be at its START. */
-static void what_a_late_keeper_may_begin_has_its_claims(void **state)
-{
-    struct store *s = replay_store(0);
-    static uint64_t zeroes[512]; /* a link that has had no WELCOME */
-    struct core core;
-
-    (void)state;
-    submit_claimant(s, 1, true);
-    put(s, 1, JOB_NO_INDEX, &starting);
-    store_free(s);
-    replay_load(&core);
-    struct work *w = table_get(&core.table, 1)->live;
-    assert_true(work_is_early(w) && !w->holds);
-    core.parts.run->link = (struct keeper_link *)zeroes;
-    work_adopt(&core, w);
-    core.parts.run->link = NULL;
-    assert_true(w->assumed && w->holds && work_has_slot(w));
-    replay_unload(&core);
 }
 
 /* An element of an array with a limit that never began may have given its lock back, when
@@ -730,7 +710,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(what_never_began_claims_anew),
         T(what_may_begin_has_its_claims),
-        T(what_a_late_keeper_may_begin_has_its_claims),
         T(what_never_began_of_an_array_with_a_limit_claims_anew),
         T(what_is_left_of_a_job_has_its_claims),
         T(a_pid_that_another_process_has_keeps_nothing),

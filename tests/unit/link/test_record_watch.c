@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <volt/runtime.h>
 #include "daemon/link/record_watch.h"
+#include "daemon/link/record_make.h"
 
 struct rig {
     char path[64];
