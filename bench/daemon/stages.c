@@ -36,7 +36,7 @@
 #include "daemon/job/job.h"
 #include "daemon/job/spec_pack.h"
 #include "daemon/keeper/protocol.h"
-#include "daemon/keeper/record.h"
+#include "daemon/link/record_make.h"
 #include "daemon/method/spec_json.h"
 #include "daemon/store/commit_log.h"
 #include "daemon/store/fact.h"
