@@ -8,8 +8,8 @@
  *   -ENOENT      no such job, or it has no output
  *   -EINVAL      voltd refused the arguments; err has its words
  *   -ECONNRESET  the connection was lost: open a new one and ask again. A submission may
- *                have been accepted all the same. If it is sent again, it becomes another
- *                job, unless its spec has a `key`
+ *                have been accepted all the same. If it is submitted again, it becomes a
+ *                second job, unless its spec has a `key`
  *   -EPROTO      the peer does not speak voltd's protocol
  *
  * A job is JSON of the type Spec of org.voltd.jobs: {"argv": ["make"], "cwd": "/src"}. */
