@@ -30,7 +30,7 @@ static int check_sealed(int fd, const uint64_t *size)
                                                                               : -EBADMSG;
 }
 
-pid_t start_job(struct keeper_start *m, const int *fds, bool may_reuse, bool *ret_new)
+pid_t start_job(struct keeper_start *m, const int *fds, bool may_reuse)
 {
     const int *next = fds;
     struct stat st;
@@ -57,18 +57,18 @@ pid_t start_job(struct keeper_start *m, const int *fds, bool may_reuse, bool *re
         r = check_sealed(args.fd[SHIM_SCRIPT], NULL);
     if (r < 0)
         return r;
-    pid_t pid = shim_pool_start(&args, may_reuse, ret_new);
+    pid_t pid = shim_pool_start(&args, may_reuse);
     CRASH_POINT("keeper-forked");
     return pid;
 }
 
 /* The record of a job that can be signalled. 0; -ESRCH: it has ended or never started. */
-static int find_job(const struct keeper_self *self, const struct job_key *key,
+static int find_job(const struct keeper_self *self, int fd, const struct job_key *key,
                     struct record *ret)
 {
     uint64_t deadline = mono_usec() + SLOT_WAIT_USEC;
     for (;;) {
-        int r = record_probe(self->record_dir_fd, key, self->boot_id, ret);
+        int r = record_probe_fd(fd, key, self->boot_id, ret);
         if (r < 0)
             return r;
         if (ret->verdict == RECORD_DAMAGED)
@@ -100,23 +100,6 @@ static void signal_tree(const struct tree_root *root, int sig, struct keeper_rep
     reply->status = reply->reached + reply->survivors > 0 ? 0 : -ESRCH;
 }
 
-/* What is frozen does not take SIGSTOP, for which a second would be waited in vain: after
- * each restart of voltd, of all that are paused. */
-static void pause_tree(const struct freezer *freezer, const struct job_key *key,
-                       const struct tree_root *root, struct keeper_reply *reply)
-{
-    reply->reached = freezer_holds(freezer, key, root);
-    if (reply->reached > 0)
-        return;
-    signal_tree(root, SIGSTOP, reply);
-    (void)freezer_freeze(freezer, key, root, KILL_LIMIT_USEC);
-}
-
-struct claim {
-    const struct keeper_self *self;
-    const struct job_key *key;
-};
-
 /* The attempt that the environment of a process names. */
 static bool names_attempt(pid_t pid, struct job_key *ret)
 {
@@ -128,60 +111,38 @@ static bool names_attempt(pid_t pid, struct job_key *ret)
     return job_key_parse(name, ret) == 0;
 }
 
-/* RECORD_DAMAGED also where the record cannot be read. */
-static enum record_verdict verdict_of(const struct keeper_self *self,
-                                      const struct job_key *key)
+/* Whether the shim of that attempt has died since this killer was forked. */
+static bool has_just_died(const struct shims *shims, const struct job_key *key)
 {
-    struct record record;
-    int r = record_probe(self->record_dir_fd, key, self->boot_id, &record);
-    return r < 0 ? RECORD_DAMAGED : record.verdict;
+    struct proc shim;
+    for (unsigned i = shims->n; i-- > 0;)
+        if (job_key_equal(key, &shims->key[i]))
+            return proc_read(shims->pid[i], &shim) < 0 || shim.dead;
+    return false;
 }
 
-/* Whether an orphan is of another attempt whose shim was killed, which its environment
- * names. Anything else that it says of itself, or nothing, makes it one of this attempt
- * as well: what a job sets there must not hide it. */
+static bool was_shim_killed(const struct keeper_self *self, const struct job_key *key)
+{
+    for (unsigned i = 0; i < KEEPER_KILLED_MAX && i < self->killed_n; i++)
+        if (job_key_equal(key, &self->killed[i]))
+            return true;
+    return has_just_died(&self->shims, key) || has_just_died(&self->main_shims, key);
+}
+
+struct claim {
+    const struct keeper_self *self;
+    const struct job_key *key;
+};
+
+/* Whether an orphan names another attempt whose shim was killed. Anything else that it
+ * says of itself, or nothing, makes it one of this attempt as well: what a job sets there
+ * must not hide it. */
 static bool is_of_another(pid_t pid, const void *arg)
 {
     const struct claim *c = arg;
     struct job_key key;
     return names_attempt(pid, &key) && !job_key_equal(&key, c->key) &&
-           verdict_of(c->self, &key) == RECORD_SHIM_KILLED;
-}
-
-static bool has_ended(const struct keeper_self *self, const struct job_key *key)
-{
-    enum record_verdict verdict = verdict_of(self, key);
-    return verdict == RECORD_DONE || verdict == RECORD_ABSENT;
-}
-
-void note_main_shim_killed(struct keeper_self *self, const struct job_key *key)
-{
-    if (has_ended(self, key))
-        self->left[self->left_n++ % KEEPER_LEFT_MAX] = *key;
-}
-
-/* Whether that attempt has ended and its shim died since this killer was forked. */
-static bool has_just_left(const struct keeper_self *self, const struct job_key *key)
-{
-    struct proc shim;
-    for (unsigned i = self->main_shims.n; i-- > 0;)
-        if (job_key_equal(key, &self->main_key[i]))
-            return (proc_read(self->main_shims.pid[i], &shim) < 0 || shim.dead) &&
-                   has_ended(self, key);
-    return false;
-}
-
-/* Whether an orphan was left on purpose, by an attempt that it names. */
-static bool was_left(pid_t pid, const void *arg)
-{
-    const struct keeper_self *self = ((const struct claim *)arg)->self;
-    struct job_key key;
-    if (!names_attempt(pid, &key))
-        return false;
-    for (unsigned i = 0; i < KEEPER_LEFT_MAX && i < self->left_n; i++)
-        if (job_key_equal(&key, &self->left[i]))
-            return true;
-    return has_just_left(self, &key);
+           was_shim_killed(c->self, &key);
 }
 
 static void signal_main(const struct record_started *s, int sig,
@@ -215,18 +176,32 @@ static void add_survivor(struct keeper_reply *reply, pid_t pid)
     reply->status = 0;
 }
 
+/* What is frozen does not take SIGSTOP, for which a second would be waited in vain: after
+ * each restart of voltd, of all that are paused. */
+static void pause_tree(const struct freezer *freezer, const struct freezer_name *name,
+                       int record, const struct tree_root *root,
+                       struct keeper_reply *reply)
+{
+    reply->reached = freezer_holds(freezer, name, root);
+    if (reply->reached > 0)
+        return;
+    signal_tree(root, SIGSTOP, reply);
+    (void)freezer_freeze(freezer, name, record, root, KILL_LIMIT_USEC);
+}
+
 void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
-                struct keeper_reply *reply)
+                int record_fd, struct keeper_reply *reply)
 {
     struct job_key key = keeper_key_unpack(&m->key);
+    const struct freezer_name name = freezer_name(m->owner, &key);
     const struct claim claim = {self, &key};
     const bool is_tree = (m->scope & KEEPER_SCOPE_MAIN) == 0;
     struct keeper_reply woken = {0};
-    struct record record = {.verdict = RECORD_DAMAGED};
+    struct record record = {.verdict = record_fd < 0 ? RECORD_ABSENT : RECORD_DAMAGED};
     struct proc shim;
-    reply->status = find_job(self, &key, &record);
+    reply->status = record_fd < 0 ? -ESRCH : find_job(self, record_fd, &key, &record);
     if (reply->status < 0 && record.verdict == RECORD_ABSENT && m->signal == SIGCONT)
-        freezer_remove(&self->freezer, &key);
+        freezer_remove(&self->freezer, &name);
     if (reply->status < 0)
         return;
     const struct record_started *s = &record.started;
@@ -240,18 +215,17 @@ void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
     if (m->signal == SIGKILL && is_tree && root.shim == 0 && ours) {
         root.keeper = self->pid;
         root.session = self->session;
-        root.was_left = was_left;
         root.is_others = is_of_another;
         root.arg = &claim;
     }
     if ((m->scope & KEEPER_SCOPE_FREEZE) != 0)
-        pause_tree(&self->freezer, &key, &root, reply);
+        pause_tree(&self->freezer, &name, record_fd, &root, reply);
     else if (is_tree)
         signal_tree(&root, (int)m->signal, reply);
     else
         signal_main(s, (int)m->signal, reply);
     if (m->signal == SIGCONT || (m->scope & KEEPER_SCOPE_WAKE) != 0)
-        freezer_thaw(&self->freezer, &key, root.main);
+        freezer_thaw(&self->freezer, &name, root.main);
     if (is_tree && root.shim == 0 && !ours)
         reply->survivors = KEEPER_SURVIVORS_UNKNOWN;
     if ((m->scope & KEEPER_SCOPE_WAKE) != 0 && is_tree)

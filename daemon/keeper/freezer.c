@@ -12,11 +12,6 @@
 #include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-#include "daemon/keeper/names.h"
-
-struct name {
-    char text[FREEZER_PREFIX_MAX + JOB_KEY_TEXT_MAX];
-};
 
 /* A file. */
 struct text {
@@ -28,23 +23,17 @@ struct path {
     char s[2 * FREEZER_PATH_MAX];
 };
 
-static struct name name_of(const struct freezer *f, const struct job_key *key)
+struct freezer_name freezer_name(const uint8_t owner[static RECORD_ID_SIZE],
+                                 const struct job_key *key)
 {
-    char text[JOB_KEY_TEXT_MAX];
-    struct name name;
-    (void)job_key_format(key, text);
-    (void)snprintf(name.text, sizeof(name.text), "%s%s", f->prefix, text);
-    return name;
-}
-
-/* Of an attempt: "volt-<generation>-<record>". */
-static void make_prefix(const uint8_t generation[static RECORD_ID_SIZE],
-                        char ret[static FREEZER_PREFIX_MAX])
-{
-    char *at = stpcpy(ret, "volt-");
+    char record[JOB_KEY_TEXT_MAX];
+    struct freezer_name name;
+    char *at = stpcpy(name.text, "volt-");
     for (size_t i = 0; i < RECORD_ID_SIZE; i++)
-        at += snprintf(at, sizeof("ff"), "%02x", generation[i]);
-    (void)stpcpy(at, "-");
+        at += snprintf(at, sizeof("ff"), "%02x", owner[i]);
+    (void)job_key_format(key, record);
+    (void)stpcpy(stpcpy(at, "-"), record);
+    return name;
 }
 
 /* --- files -------------------------------------------------------------------------- */
@@ -132,53 +121,20 @@ static bool is_delegated(int fd)
     return mark == '1' && faccessat(fd, "cgroup.procs", W_OK, 0) == 0;
 }
 
-/* One that has processes stays, and they go on. */
-static void leave(const struct freezer *f, const char *name)
-{
-    if (unlinkat(f->dir_fd, name, AT_REMOVEDIR) == -1)
-        (void)write_in(f->dir_fd, name, "cgroup.freeze", "0");
-}
-
-/* Whether the record has gone. */
-static bool is_over(const struct freezer *f, const char *name)
-{
-    const char *record = name + strlen(f->prefix);
-    return faccessat(f->record_dir_fd, record, F_OK, 0) != 0 && errno == ENOENT;
-}
-
-static int leave_one(const char *name, void *arg)
-{
-    const struct freezer *f = arg;
-    if (strncmp(name, f->prefix, strlen(f->prefix)) == 0 && is_over(f, name))
-        leave(f, name);
-    return 0;
-}
-
-/* What attempts have left whose record has gone. */
-static void sweep(const struct freezer *f)
-{
-    (void)each_name(f->dir_fd, ".", leave_one, (void *)(uintptr_t)f);
-}
-
-void freezer_init(struct freezer *ret, const char *proc, const char *mount,
-                  int record_dir_fd, const uint8_t generation[static RECORD_ID_SIZE])
+void freezer_init(struct freezer *ret, const char *proc, const char *mount)
 {
     struct path path;
-    *ret = (struct freezer){
-        .proc = proc, .mount = mount, .dir_fd = -1, .record_dir_fd = record_dir_fd};
-    make_prefix(generation, ret->prefix);
+    *ret = (struct freezer){.proc = proc, .mount = mount, .dir_fd = -1};
     if (path_of(ret, getpid(), ret->path) != 0)
         return;
     (void)snprintf(path.s, sizeof(path.s), "%s%s", mount, ret->path);
     int fd = open(path.s, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd == -1)
         return;
-    if (!is_delegated(fd)) {
+    if (is_delegated(fd))
+        ret->dir_fd = fd;
+    else
         (void)close(fd);
-        return;
-    }
-    ret->dir_fd = fd;
-    sweep(ret);
 }
 
 /* --- frozen ------------------------------------------------------------------------- */
@@ -240,12 +196,11 @@ static bool await_frozen(int fd, uint64_t deadline)
     }
 }
 
-uint32_t freezer_holds(const struct freezer *f, const struct job_key *key,
+uint32_t freezer_holds(const struct freezer *f, const struct freezer_name *name,
                        const struct tree_root *root)
 {
-    const struct name name = name_of(f, key);
-    struct move m = {.f = f, .name = name.text}; /* it is too late to move anybody */
-    int events = open_in(f->dir_fd, name.text, "cgroup.events", O_RDONLY);
+    struct move m = {.f = f, .name = name->text}; /* it is too late to move anybody */
+    int events = open_in(f->dir_fd, name->text, "cgroup.events", O_RDONLY);
     if (events == -1)
         return 0;
     const bool holds = await_frozen(events, m.deadline) && move_all(root, &m);
@@ -268,37 +223,41 @@ static bool freeze(const struct freezer *f, const char *name, int events_fd,
     return good;
 }
 
-bool freezer_freeze(const struct freezer *f, const struct job_key *key,
-                    const struct tree_root *root, uint64_t limit_usec)
+/* Whether it has no name any more. */
+static bool is_gone(int record_fd)
+{
+    struct stat st;
+    return fstat(record_fd, &st) < 0 || st.st_nlink == 0;
+}
+
+bool freezer_freeze(const struct freezer *f, const struct freezer_name *name,
+                    int record_fd, const struct tree_root *root, uint64_t limit_usec)
 {
     const uint64_t deadline = mono_usec() + limit_usec;
-    const struct name name = name_of(f, key);
-    sweep(f);
-    (void)mkdirat(f->dir_fd, name.text, 0755); /* it may be there */
-    int events = open_in(f->dir_fd, name.text, "cgroup.events", O_RDONLY);
+    (void)mkdirat(f->dir_fd, name->text, 0755); /* it may be there */
+    int events = open_in(f->dir_fd, name->text, "cgroup.events", O_RDONLY);
     if (events == -1)
         return false;
     /* A removal in between may have come too early to thaw it. */
     const bool frozen =
-        freeze(f, name.text, events, root, deadline) && !is_over(f, name.text);
+        freeze(f, name->text, events, root, deadline) && !is_gone(record_fd);
     (void)close(events);
     if (frozen)
         (void)tree_signal(root, SIGCONT);
     else
-        (void)write_in(f->dir_fd, name.text, "cgroup.freeze", "0");
+        (void)write_in(f->dir_fd, name->text, "cgroup.freeze", "0");
     return frozen;
 }
 
-void freezer_thaw(const struct freezer *f, const struct job_key *key, pid_t main)
+void freezer_thaw(const struct freezer *f, const struct freezer_name *name, pid_t main)
 {
-    const struct name name = name_of(f, key);
     char path[FREEZER_PATH_MAX] = "";
     struct text full; /* one that is too long cannot be opened */
-    if (write_in(f->dir_fd, name.text, "cgroup.freeze", "0") ||
+    if (write_in(f->dir_fd, name->text, "cgroup.freeze", "0") ||
         path_of(f, main, path) != 0)
         return;
     for (char *at = path; (at = strchr(at, '/')) != NULL;) {
-        const char *rest = below(++at, name.text);
+        const char *rest = below(++at, name->text);
         if (rest == NULL)
             continue;
         (void)snprintf(full.s, sizeof(full.s), "%s%.*s", f->mount, (int)(rest - path),
@@ -308,8 +267,8 @@ void freezer_thaw(const struct freezer *f, const struct job_key *key, pid_t main
     }
 }
 
-void freezer_remove(const struct freezer *f, const struct job_key *key)
+void freezer_remove(const struct freezer *f, const struct freezer_name *name)
 {
-    const struct name name = name_of(f, key);
-    leave(f, name.text);
+    if (unlinkat(f->dir_fd, name->text, AT_REMOVEDIR) == -1)
+        (void)write_in(f->dir_fd, name->text, "cgroup.freeze", "0");
 }

@@ -20,15 +20,16 @@
  *
  * SIGKILL ends what is frozen; any other signal is taken when it is thawed.
  *
- * The name is that of the record, behind the generation of the record dir (record.h):
- * another voltd in the same cgroup, a job of this one perhaps, has jobs with the same
- * ids, and an earlier keeper of the same directory has given the same names. A keeper
- * that finds no such cgroup at its own place looks where the main process is: an earlier
- * one may have been elsewhere.
+ * The name is that of the record, behind the owner that voltd says in SIGNAL, the
+ * generation of its record directory: another voltd in the same cgroup, a job of this one
+ * perhaps, has jobs with the same ids, and each keeper of one voltd, an earlier version
+ * included, has to find what the one before has frozen. So the keeper remembers nothing.
+ * One that finds no such cgroup at its own place looks where the main process is: an
+ * earlier one may have been elsewhere.
  *
  * When the record goes, what the attempt has left goes on, and the cgroup goes if it is
- * empty. One that is not goes when it is found empty: at the next pause of any job, or
- * when a keeper starts, which thaws it also where the removal was cut short. */
+ * empty. One that is not stays as long as the keeper's. What was left frozen stays so if
+ * voltd dies between the removal of the record and the SIGCONT that follows. */
 #ifndef DAEMON_KEEPER_FREEZER_H
 #define DAEMON_KEEPER_FREEZER_H
 
@@ -39,8 +40,7 @@
 #include "daemon/keeper/record.h"
 #include "daemon/keeper/tree.h"
 
-#define FREEZER_PATH_MAX   4096 /* of a cgroup, below the mount */
-#define FREEZER_PREFIX_MAX (sizeof("volt--") + 2 * RECORD_ID_SIZE)
+#define FREEZER_PATH_MAX 4096 /* of a cgroup, below the mount */
 
 struct freezer {
     /* Where the kernel shows processes, and the mount of the hierarchy: /proc and
@@ -48,26 +48,28 @@ struct freezer {
     const char *proc, *mount;
     int dir_fd; /* the delegated cgroup; -1: none is, and nothing is made in it */
     char path[FREEZER_PATH_MAX];
-    int record_dir_fd;
-    char prefix[FREEZER_PREFIX_MAX]; /* of the names of the cgroups */
 };
 
-/* Finds the caller's cgroup, if it was delegated, and does as freezer_remove() with those
- * in it whose record has gone. Borrows both names and the descriptor; generation: that of
- * the record dir. */
-void freezer_init(struct freezer *ret, const char *proc, const char *mount,
-                  int record_dir_fd, const uint8_t generation[static RECORD_ID_SIZE]);
+/* Of the cgroup of an attempt: "volt-<owner>-<record>". */
+struct freezer_name {
+    char text[sizeof("volt--") + 2 * RECORD_ID_SIZE + JOB_KEY_TEXT_MAX];
+};
+struct freezer_name freezer_name(const uint8_t owner[static RECORD_ID_SIZE],
+                                 const struct job_key *key);
+
+/* Finds the caller's cgroup, if it was delegated. Borrows both names. */
+void freezer_init(struct freezer *ret, const char *proc, const char *mount);
 /* How many processes the tree has, if all of them are frozen; otherwise 0. */
-uint32_t freezer_holds(const struct freezer *f, const struct job_key *key,
+uint32_t freezer_holds(const struct freezer *f, const struct freezer_name *name,
                        const struct tree_root *root);
 /* The tree, which was stopped, is frozen and continued. False: it stays stopped, as it
- * cannot be frozen, or not in limit_usec, or its record has gone. */
-bool freezer_freeze(const struct freezer *f, const struct job_key *key,
-                    const struct tree_root *root, uint64_t limit_usec);
+ * cannot be frozen, or not in limit_usec, or its record, a descriptor, has gone. */
+bool freezer_freeze(const struct freezer *f, const struct freezer_name *name,
+                    int record_fd, const struct tree_root *root, uint64_t limit_usec);
 /* Nothing happens if it has no cgroup. */
-void freezer_thaw(const struct freezer *f, const struct job_key *key, pid_t main);
+void freezer_thaw(const struct freezer *f, const struct freezer_name *name, pid_t main);
 /* When its record has gone: the cgroup goes if it is empty, otherwise what is left in it
  * is thawed. */
-void freezer_remove(const struct freezer *f, const struct job_key *key);
+void freezer_remove(const struct freezer *f, const struct freezer_name *name);
 
 #endif

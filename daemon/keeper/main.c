@@ -12,7 +12,7 @@
 #include "daemon/keeper/keeper.h"
 
 static const char help[] =
-    "Usage: voltd-keeper [OPTION...] RECORD-DIR\n"
+    "Usage: voltd-keeper [OPTION...]\n"
     "Starts jobs for voltd, which runs it with a listening socket as descriptor 3.\n"
     "\n"
     "  --peer-uid UID  serve this user only (default: the own one)\n"
@@ -30,7 +30,7 @@ static int fail(const char *what, int error)
 
 /* Nothing of the starter stays: jobs and shims outlive it, and what it left open in them
  * would never be closed. Standard error goes last, once there is nothing left to say. */
-static int settle(const char *record_dir, struct keeper_config *config)
+static int settle(struct keeper_config *config)
 {
     struct stat st;
     if (fstat(config->listen_fd, &st) < 0 || !S_ISSOCK(st.st_mode))
@@ -41,9 +41,6 @@ static int settle(const char *record_dir, struct keeper_config *config)
         fcntl(last, F_SETFD, FD_CLOEXEC) < 0 ||
         fcntl(config->listen_fd, F_SETFL, O_NONBLOCK) < 0)
         return fail("descriptors", errno);
-    config->record_dir_fd = open(record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (config->record_dir_fd < 0)
-        return fail(record_dir, errno);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
         return fail("/dev/null", errno);
@@ -53,7 +50,7 @@ static int settle(const char *record_dir, struct keeper_config *config)
     (void)setsid();
     int r = keeper_init(config);
     if (r < 0)
-        return fail(record_dir, -r);
+        return fail("start", -r);
     if (dup2(null, STDERR_FILENO) < 0)
         return fail("/dev/null", errno);
     (void)close(null);
@@ -125,9 +122,9 @@ int main(int argc, char **argv)
         else
             return refuse_usage();
     }
-    if (optind != argc - 1)
+    if (optind != argc)
         return refuse_usage();
-    if (settle(argv[optind], &config) != 0)
+    if (settle(&config) != 0)
         return 1;
     return keeper_serve() < 0;
 }

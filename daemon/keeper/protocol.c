@@ -6,7 +6,7 @@
 
 _Static_assert(sizeof(union keeper_message) == KEEPER_MESSAGE_MAX, "messages fit");
 _Static_assert(sizeof(struct keeper_start) == 72, "no padding");
-_Static_assert(sizeof(struct keeper_signal) == 48, "no padding");
+_Static_assert(sizeof(struct keeper_signal) == 64, "no padding");
 
 struct keeper_key keeper_key_pack(const struct job_key *key)
 {
@@ -34,22 +34,26 @@ static bool start_is_valid(const struct keeper_start *s, size_t len, int nfds)
            s->launch_size <= KEEPER_LAUNCH_MAX && s->zero == 0;
 }
 
+static bool signal_is_valid(const struct keeper_signal *s, int nfds)
+{
+    return nfds <= 1 && key_is_valid(&s->key) && s->signal >= 1 && s->signal <= 64 &&
+           (s->scope <= (KEEPER_SCOPE_MAIN | KEEPER_SCOPE_WAKE) ||
+            (s->scope == KEEPER_SCOPE_FREEZE && s->signal == SIGSTOP));
+}
+
 bool keeper_request_is_valid(const union keeper_message *m, size_t len, int nfds)
 {
     if (len < sizeof(m->head) || m->head.magic != KEEPER_MAGIC)
         return false;
     if (m->head.op == KEEPER_START)
         return len >= sizeof(m->start) && start_is_valid(&m->start, len, nfds);
+    if (m->head.op == KEEPER_SIGNAL)
+        return len == sizeof(m->signal) && signal_is_valid(&m->signal, nfds);
     if (nfds != 0)
         return false;
     switch (m->head.op) {
     case KEEPER_HELLO:
         return len == sizeof(m->hello);
-    case KEEPER_SIGNAL:
-        return len == sizeof(m->signal) && key_is_valid(&m->signal.key) &&
-               m->signal.signal >= 1 && m->signal.signal <= 64 &&
-               (m->signal.scope <= (KEEPER_SCOPE_MAIN | KEEPER_SCOPE_WAKE) ||
-                (m->signal.scope == KEEPER_SCOPE_FREEZE && m->signal.signal == SIGSTOP));
     case KEEPER_BYE:
         return len == sizeof(m->bye) && m->bye.settled <= 1 && m->bye.zero == 0;
     default:

@@ -1,5 +1,6 @@
 /* The link between voltd and voltd-keeper: fixed structs over SOCK_SEQPACKET, host byte
  * order (both ends are one build on one machine), descriptors beside them as SCM_RIGHTS.
+ * A keeper that is told of another version says so and leaves.
  *
  * One message is one struct, whose size and number of descriptors follow from it;
  * anything else closes the connection. The first request of a connection is HELLO. Its
@@ -13,6 +14,9 @@
  * attempt: there is one open file description of it, and whoever has that, a message in
  * a socket included, has the lock. When the last one is gone the kernel drops the lock,
  * and an attempt without slot 1 can never run any more (record.h).
+ *
+ * SIGNAL carries the record as well, open to be read by voltd: the keeper has no way to
+ * the records but these descriptors. Without one the attempt has no record.
  *
  * The launch block, argv, environment and paths (below), follows the struct where it is
  * small; otherwise it is in `launch`, a memfd sealed against write, grow and shrink. Only
@@ -28,7 +32,7 @@
 #include "daemon/keeper/record.h"
 
 #define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION   UINT32_C(10)
+#define KEEPER_VERSION   UINT32_C(11)
 #define KEEPER_FDS_MAX   6
 #define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
@@ -66,8 +70,8 @@ struct keeper_welcome {
     struct keeper_head head;
     int32_t status; /* 0; -EPROTO: another version, the connection is closed */
     uint32_t version, pid;
-    uint32_t live; /* shims of this keeper that have not ended */
-    uint8_t generation[RECORD_ID_SIZE], boot_id[RECORD_ID_SIZE];
+    uint32_t live;    /* shims of this keeper that have not ended */
+    uint8_t zero[32]; /* ids of records and boot, until version 10 */
 };
 
 enum keeper_kill_mode {
@@ -111,6 +115,9 @@ struct keeper_signal {
     struct keeper_key key;
     uint32_t signal; /* 1..64 */
     uint32_t scope;  /* KEEPER_SCOPE_* */
+    /* Tells the cgroups of this voltd's attempts from those of others (freezer.h): the
+     * generation of its record directory. */
+    uint8_t owner[RECORD_ID_SIZE];
 };
 
 /* The orderly end of a voltd: a keeper without jobs leaves at once instead
@@ -132,8 +139,8 @@ struct keeper_bye {
  *           record no file; -EAGAIN, -ENOMEM, ...: nothing ran, and the keeper has the
  *           record no more
  *   SIGNAL  0; -ESRCH: ended or never started; -EIO: the record is damaged; -EAGAIN: it
- *           has not started yet, or too many are being signalled. SIGCONT to what has
- *           ended thaws what it has left, when its record has gone
+ *           has not started yet, or too many are being signalled. SIGCONT to what has no
+ *           record any more thaws what it has left
  *   BYE     0: the keeper leaves; -EBUSY: it stays for its jobs */
 struct keeper_reply {
     struct keeper_head head;

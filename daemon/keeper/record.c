@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/file.h"
 #include "daemon/keeper/tree.h"
@@ -146,18 +147,24 @@ static bool is_no_file(int r)
     return r == -FILE_NOT_REGULAR || r == -EISDIR || r == -ELOOP;
 }
 
-/* Opens the record and reads it as one that is held; *ret_fd: -1, there is none. */
-static int open_record(const struct look *l, int *ret_fd, struct record *ret)
+static int open_name(const struct look *l)
 {
     char name[JOB_KEY_TEXT_MAX];
     (void)job_key_format(l->key, name);
     const int flags = O_RDONLY | O_NOFOLLOW;
     int fd = l->cached ? file_open_cached(l->dir_fd, name, flags)
                        : file_open_regular(l->dir_fd, name, flags, 0, NULL);
-    if (is_no_file(fd))
+    return is_no_file(fd) ? -FILE_NOT_REGULAR : fd;
+}
+
+/* Opens the record and reads it as one that is held; *ret_fd: -1, there is none. */
+static int open_record(const struct look *l, int *ret_fd, struct record *ret)
+{
+    int fd = open_name(l);
+    if (fd == -FILE_NOT_REGULAR)
         ret->verdict = RECORD_DAMAGED;
     if (fd < 0)
-        return fd == -ENOENT || is_no_file(fd) ? 0 : fd;
+        return fd == -ENOENT || fd == -FILE_NOT_REGULAR ? 0 : fd;
     int r = read_record(fd, l, true, ret);
     if (r < 0)
         (void)close(fd);
@@ -177,21 +184,52 @@ static int started(const struct look *l, struct record_started *ret)
     return r < 0 ? r : now.has_started;
 }
 
+/* Of a record that was read as one that is held: whether it is. 0 or -errno. */
+static int probe_holder(int fd, const struct look *l, struct record *now)
+{
+    if (now->verdict != RECORD_RUNNING)
+        return 0;
+    int r = is_locked(fd, now->header.version);
+    if (r == 0 || (r > 0 && now->has_started && !shim_lives(&now->started)))
+        r = read_record(fd, l, false, now);
+    return r < 0 ? r : 0;
+}
+
 static int probe(const struct look *l, struct record *ret)
 {
     struct record now = {.verdict = RECORD_ABSENT};
     int fd = -1, r = open_record(l, &fd, &now);
-    if (r == 0 && now.verdict == RECORD_RUNNING) {
-        r = is_locked(fd, now.header.version);
-        if (r == 0 || (r > 0 && now.has_started && !shim_lives(&now.started)))
-            r = read_record(fd, l, false, &now);
-    }
+    if (r == 0)
+        r = probe_holder(fd, l, &now);
     if (fd >= 0)
         (void)close(fd);
-    if (r < 0)
-        return r;
-    *ret = now;
-    return 0;
+    if (r == 0)
+        *ret = now;
+    return r;
+}
+
+int record_probe_fd(int fd, const struct job_key *key,
+                    const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret)
+{
+    const struct look l = {-1, key, boot_id, false};
+    struct record now = {.verdict = RECORD_ABSENT};
+    struct stat st;
+    int r = fstat(fd, &st) < 0 ? -errno : 0;
+    if (r == 0 && !S_ISREG(st.st_mode))
+        now.verdict = RECORD_DAMAGED;
+    else if (r == 0 && st.st_nlink > 0)
+        r = read_record(fd, &l, true, &now);
+    if (r == 0)
+        r = probe_holder(fd, &l, &now);
+    if (r == 0)
+        *ret = now;
+    return r;
+}
+
+int record_open(int dir_fd, const struct job_key *key)
+{
+    int fd = open_name(&(struct look){dir_fd, key, NULL, false});
+    return fd == -FILE_NOT_REGULAR ? -EIO : fd;
 }
 
 int record_started(int dir_fd, const struct job_key *key,

@@ -153,6 +153,12 @@ void record_parse(const void *buf, size_t len, const struct job_key *key,
  * -errno of the file system, then *ret is untouched. Never blocks on the lock. */
 int record_probe(int dir_fd, const struct job_key *key,
                  const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret);
+/* The same of a record that is open to be read: one that was removed since is ABSENT. */
+int record_probe_fd(int fd, const struct job_key *key,
+                    const uint8_t boot_id[RECORD_ID_SIZE], struct record *ret);
+/* Opens the record to be read. A descriptor; -ENOENT; -EIO, also for what is no file;
+ * -errno. */
+int record_open(int dir_fd, const struct job_key *key);
 /* Whether slot 1 is there, and no more: neither lock nor shim are looked at. 1; 0, also
  * when there is no record; -errno. */
 int record_started(int dir_fd, const struct job_key *key,

@@ -8,11 +8,11 @@
  * their own ("killers"), which can start nothing. Nothing waits for these: when there are
  * too many, a signal is refused. A peer that does not read its replies is not read from.
  *
- * Shims are remembered by pid to tell when the last has ended, and by the channels of
- * those that may get another job (shim_pool.h): the records know the rest, and a keeper
- * that takes over from a killed one needs nothing of it. Those of jobs that may leave
- * something behind stay as long as that does, and are remembered apart: a voltd that has
- * seen the end of every job does not wait for them.
+ * Shims are remembered by pid to tell when the last has ended, with the attempt that each
+ * works on, and by the channels of those that may get another job (shim_pool.h): the
+ * records know the rest, and a keeper that takes over from a killed one needs nothing of
+ * it. Those of jobs that may leave something behind stay as long as that does, and are
+ * remembered apart: a voltd that has seen the end of every job does not wait for them.
  *
  * Jobs run as the same user. They cannot trace keeper, killers and shims, which are never
  * dumpable once the keeper has begun to serve (nor before, where its program may not be
@@ -45,13 +45,18 @@
 #define KILLERS_MAX 32
 #define STOPS_MAX   64 /* children continued in a row */
 
+struct killers {
+    unsigned n;
+    pid_t pid[KILLERS_MAX];
+};
+
 static struct {
     struct keeper_config config;
     struct keeper_self self;
     int signal_fd;
-    bool leaving;               /* BYE was answered with yes */
-    bool no_accept;             /* for PAUSE_MS: there was no descriptor to be had */
-    struct pids shims, killers; /* shims: but for self.main_shims */
+    bool leaving;   /* BYE was answered with yes, or voltd is of another version */
+    bool no_accept; /* for PAUSE_MS: there was no descriptor to be had */
+    struct killers killers;
     struct {
         int fd; /* -1: none */
         bool served;
@@ -67,56 +72,68 @@ static struct {
 
 /* --- children ----------------------------------------------------------------------- */
 
-static void pids_add(struct pids *list, pid_t pid)
+/* The place of a pid among n; n: it is not there. Most jobs are short, and the newest are
+ * looked at first. */
+static unsigned find(const pid_t *pids, unsigned n, pid_t pid)
 {
-    list->pid[list->n++] = pid;
-}
-
-/* Its place; list->n: it is not there. Most jobs are short, and the newest are looked at
- * first. */
-static unsigned pids_find(const struct pids *list, pid_t pid)
-{
-    for (unsigned i = list->n; i-- > 0;)
-        if (list->pid[i] == pid)
+    for (unsigned i = n; i-- > 0;)
+        if (pids[i] == pid)
             return i;
-    return list->n;
+    return n;
 }
 
-static bool pids_have(const struct pids *list, pid_t pid)
+static bool is_in(const struct shims *shims, pid_t pid)
 {
-    return pids_find(list, pid) < list->n;
+    return find(shims->pid, shims->n, pid) < shims->n;
 }
 
-/* False: not there. The newest takes its place. */
-static bool pids_take(struct pids *list, pid_t pid)
+static bool is_killer(pid_t pid)
 {
-    unsigned i = pids_find(list, pid);
-    if (i == list->n)
+    return find(keeper.killers.pid, keeper.killers.n, pid) < keeper.killers.n;
+}
+
+/* Notes the attempt of a shim, which may be one that has had others. */
+static void note_shim(struct shims *shims, pid_t pid, const struct job_key *key)
+{
+    unsigned i = find(shims->pid, shims->n, pid);
+    shims->n += i == shims->n;
+    shims->pid[i] = pid;
+    shims->key[i] = *key;
+}
+
+/* A shim has ended, not by itself if status != 0. False: it is none of these. */
+static bool take_shim(struct shims *shims, pid_t pid, int status)
+{
+    struct keeper_self *self = &keeper.self;
+    unsigned i = find(shims->pid, shims->n, pid);
+    if (i == shims->n)
         return false;
-    list->pid[i] = list->pid[--list->n];
+    if (status != 0)
+        self->killed[self->killed_n++ % KEEPER_KILLED_MAX] = shims->key[i];
+    shims->n--; /* the newest takes its place */
+    shims->pid[i] = shims->pid[shims->n];
+    shims->key[i] = shims->key[shims->n];
     return true;
 }
 
-static bool take_main_shim(pid_t pid, int status)
+static bool take_killer(pid_t pid)
 {
-    unsigned i = pids_find(&keeper.self.main_shims, pid);
-    if (!pids_take(&keeper.self.main_shims, pid))
+    unsigned i = find(keeper.killers.pid, keeper.killers.n, pid);
+    if (i == keeper.killers.n)
         return false;
-    if (WIFSIGNALED(status))
-        note_main_shim_killed(&keeper.self, &keeper.self.main_key[i]);
-    keeper.self.main_key[i] = keeper.self.main_key[keeper.self.main_shims.n];
+    keeper.killers.pid[i] = keeper.killers.pid[--keeper.killers.n];
     return true;
 }
 
 static unsigned live_shims(void)
 {
-    return keeper.shims.n + keeper.self.main_shims.n;
+    return keeper.self.shims.n + keeper.self.main_shims.n;
 }
 
 /* settled: every job has ended. */
 static bool is_idle(bool settled)
 {
-    return keeper.shims.n == 0 && keeper.killers.n == 0 &&
+    return keeper.self.shims.n == 0 && keeper.killers.n == 0 &&
            (settled || keeper.self.main_shims.n == 0);
 }
 
@@ -171,6 +188,7 @@ static void accept_one(void)
 
 /* --- requests ----------------------------------------------------------------------- */
 
+/* To another version a keeper is of no use: the next connection starts one that is. */
 static void serve_hello(const struct keeper_hello *m)
 {
     struct keeper_welcome w = {
@@ -182,13 +200,8 @@ static void serve_hello(const struct keeper_hello *m)
     };
     CRASH_POINT("keeper-hello");
     keeper.conn.served = w.status == 0;
-    if (keeper.conn.served) {
-        memcpy(w.generation, keeper.self.generation, RECORD_ID_SIZE);
-        memcpy(w.boot_id, keeper.self.boot_id, RECORD_ID_SIZE);
-    }
+    keeper.leaving = w.status < 0;
     conn_reply(&w, sizeof(w));
-    if (w.status < 0)
-        conn_close();
 }
 
 /* Descriptors that came with a request. */
@@ -200,32 +213,29 @@ static void serve_start(struct keeper_start *m, const int *fds,
                         struct keeper_reply *reply)
 {
     CRASH_POINT("keeper-start");
-    bool may_reuse = keeper.killers.n == 0, is_new = false;
+    const struct job_key key = keeper_key_unpack(&m->key);
+    const bool is_main = m->kill_mode == KEEPER_KILL_MAIN;
     pid_t pid = -EAGAIN;
     if (live_shims() < KEEPER_SHIMS_MAX)
-        pid = start_job(m, fds, may_reuse, &is_new);
-    if (is_new && m->kill_mode == KEEPER_KILL_MAIN) {
-        keeper.self.main_key[keeper.self.main_shims.n] = keeper_key_unpack(&m->key);
-        pids_add(&keeper.self.main_shims, pid);
-    } else if (is_new) {
-        pids_add(&keeper.shims, pid);
-    }
-    if (pid > 0)
+        pid = start_job(m, fds, keeper.killers.n == 0);
+    if (pid > 0) {
+        note_shim(is_main ? &keeper.self.main_shims : &keeper.self.shims, pid, &key);
         reply->pid = (uint32_t)pid;
-    else
+    } else {
         reply->status = pid;
+    }
     CRASH_POINT("keeper-started");
 }
 
 /* The life of a killer. Its exit status says whether somebody still waits for the
  * reply. */
-_Noreturn static void killer_run(const struct keeper_signal *m,
+_Noreturn static void killer_run(const struct keeper_signal *m, int record_fd,
                                  struct keeper_reply *reply)
 {
     struct pollfd writable = {keeper.conn.fd, POLLOUT, 0};
     ssize_t r;
     (void)close(keeper.config.listen_fd);
-    signal_job(&keeper.self, m, reply);
+    signal_job(&keeper.self, m, record_fd, reply);
     do {
         r = poll(&writable, 1, 1000);
         if (r == 1)
@@ -238,20 +248,21 @@ _Noreturn static void killer_run(const struct keeper_signal *m,
  * is no process to be had, and no killer that gives its own back, jobs may have taken all
  * that their account may have: then the keeper ends them itself, as nothing else would.
  * No job could start meanwhile. */
-static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *reply)
+static bool serve_signal(const struct keeper_signal *m, int record_fd,
+                         struct keeper_reply *reply)
 {
     pid_t pid = -1;
     errno = EAGAIN;
     if (keeper.killers.n < KILLERS_MAX)
         pid = fork();
     if (pid == 0)
-        killer_run(m, reply);
+        killer_run(m, record_fd, reply);
     if (pid < 0 && keeper.killers.n == 0)
-        signal_job(&keeper.self, m, reply);
+        signal_job(&keeper.self, m, record_fd, reply);
     else if (pid < 0)
         reply->status = -errno;
     else
-        pids_add(&keeper.killers, pid);
+        keeper.killers.pid[keeper.killers.n++] = pid;
     return pid > 0;
 }
 
@@ -292,7 +303,7 @@ static void serve_request(union keeper_message *m, size_t len, struct fds *fds)
                          * its output */
         break;
     case KEEPER_SIGNAL:
-        is_due = !serve_signal(&m->signal, &reply);
+        is_due = !serve_signal(&m->signal, fds->n > 0 ? fds->fd[0] : -1, &reply);
         break;
     default:
         is_due = serve_bye(&m->bye, &reply);
@@ -337,9 +348,8 @@ static void conn_receive(void)
  * which is being killed. */
 static void continue_child(pid_t pid)
 {
-    bool ours = pids_have(&keeper.shims, pid) ||
-                pids_have(&keeper.self.main_shims, pid) ||
-                pids_have(&keeper.killers, pid);
+    bool ours = is_in(&keeper.self.shims, pid) || is_in(&keeper.self.main_shims, pid) ||
+                is_killer(pid);
     if (ours && !keeper.config.leaves_stopped)
         (void)kill(pid, SIGCONT);
 }
@@ -362,8 +372,9 @@ static void reap(void)
          * voltd asks again for all that is open on a new connection. */
         shim_pool_forget(pid);
         died |= pid > 0 && status != 0;
-        if (pid > 0 && !pids_take(&keeper.shims, pid) && !take_main_shim(pid, status) &&
-            pids_take(&keeper.killers, pid) && status != 0)
+        if (pid > 0 && !take_shim(&keeper.self.shims, pid, status) &&
+            !take_shim(&keeper.self.main_shims, pid, status) && take_killer(pid) &&
+            status != 0)
             conn_close();
     } while (pid > 0 || (pid < 0 && errno == EINTR));
     if (died)
@@ -467,7 +478,6 @@ int keeper_init(const struct keeper_config *config)
     keeper.self.pid = self.pid;
     keeper.self.session = self.session;
     keeper.self.start = self.start;
-    keeper.self.record_dir_fd = config->record_dir_fd;
     keeper.conn.fd = -1;
     r = settle_signals();
     if (r == 0 && config->score_fd > 0)
@@ -478,13 +488,10 @@ int keeper_init(const struct keeper_config *config)
         r = -errno;
     if (r == 0)
         r = record_boot_id(keeper.self.boot_id);
-    if (r == 0)
-        r = record_generation_read(config->record_dir_fd, keeper.self.generation);
     if (r < 0)
         return r;
     script_file_init(config->scripts_dir);
-    freezer_init(&keeper.self.freezer, "/proc", "/sys/fs/cgroup", config->record_dir_fd,
-                 keeper.self.generation);
+    freezer_init(&keeper.self.freezer, "/proc", "/sys/fs/cgroup");
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return -errno;
     return 0;

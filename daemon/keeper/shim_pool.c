@@ -108,7 +108,7 @@ static pid_t hand(struct member *s, const struct shim_args *args)
     return s->pid;
 }
 
-static pid_t start_new(const struct shim_args *args, bool *ret_new)
+static pid_t start_new(const struct shim_args *args)
 {
     int channel[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) < 0)
@@ -120,7 +120,6 @@ static pid_t start_new(const struct shim_args *args, bool *ret_new)
     if (pid == 0 && (pid = fork_unspared()) == 0)
         shim_run(channel[1], self, tick);
     (void)close(channel[1]);
-    *ret_new = pid > 0;
     s.pid = pid;
     pool.shim[pool.n++] = s;
     if (pid < 0 || pool.n > SHIM_POOL_MAX || args->kill_mode == KEEPER_KILL_MAIN)
@@ -128,7 +127,7 @@ static pid_t start_new(const struct shim_args *args, bool *ret_new)
     return pid;
 }
 
-pid_t shim_pool_start(const struct shim_args *args, bool may_reuse, bool *ret_new)
+pid_t shim_pool_start(const struct shim_args *args, bool may_reuse)
 {
     bool may = may_reuse && args->kill_mode != KEEPER_KILL_MAIN;
     for (unsigned k = may ? pool.n : 0; k > 0; k--) {
@@ -141,7 +140,7 @@ pid_t shim_pool_start(const struct shim_args *args, bool may_reuse, bool *ret_ne
         if (pid > 0)
             return pid;
     }
-    return start_new(args, ret_new);
+    return start_new(args);
 }
 
 unsigned shim_pool_size(void)

@@ -22,9 +22,9 @@
 /* score_fd: the keeper's own oom_score_adj, below 0. The keeper alone is spared: its
  * shims, and so their jobs, are born with 0. 0 or -errno. */
 int shim_pool_spare(int score_fd);
-/* Hands the job to a shim that waits, if may_reuse, or to a new one: *ret_new, set in
- * this case only. args borrowed. Returns its pid, or -errno: nobody has the job. */
-pid_t shim_pool_start(const struct shim_args *args, bool may_reuse, bool *ret_new);
+/* Hands the job to a shim that waits, if may_reuse, or to a new one. args borrowed.
+ * Returns its pid, or -errno: nobody has the job. */
+pid_t shim_pool_start(const struct shim_args *args, bool may_reuse);
 /* How many shims may be handed another job, now or later. */
 unsigned shim_pool_size(void);
 /* Nobody gets another job. */

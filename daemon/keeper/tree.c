@@ -281,8 +281,9 @@ static bool is_related(const struct tree_root *root, const struct proc *proc)
         return proc->parent == root->shim && !is_other(root->shim, root->shim_start);
     /* While the keeper is our parent, its number is no other process's. */
     if (root->keeper != 0 && proc->parent == root->keeper &&
-        proc->session != root->session && getppid() == root->keeper)
-        return !root->was_left(proc->pid, root->arg);
+        proc->session != root->session && getppid() == root->keeper &&
+        !root->is_others(proc->pid, root->arg))
+        return true;
     return (proc->pid == root->main || proc->session == root->main) &&
            proc->start >= root->main_start && !is_other(root->main, root->main_start);
 }
@@ -412,14 +413,11 @@ static bool kill_all(uint32_t *reached)
     return refused == tree.n;
 }
 
-static void name_survivors(const struct tree_root *root, struct tree_result *ret)
+static void name_survivors(struct tree_result *ret)
 {
     for (size_t i = 0; i < tree.n; i++) {
-        pid_t pid = tree.proc[i].pid;
-        if (root->is_others != NULL && root->is_others(pid, root->arg))
-            continue;
         if (ret->survivors < TREE_NAMED_MAX)
-            ret->named[ret->survivors] = (uint32_t)pid;
+            ret->named[ret->survivors] = (uint32_t)tree.proc[i].pid;
         ret->survivors++;
     }
 }
@@ -453,6 +451,6 @@ void tree_kill(const struct tree_root *root, uint64_t limit_usec, struct tree_re
             rest.tv_nsec *= 2;
         (void)nanosleep(&rest, NULL);
     }
-    name_survivors(root, &result);
+    name_survivors(&result);
     *ret = result;
 }

@@ -9,12 +9,11 @@
  * The keeper's own children, shims and killers, stay in the keeper's session; a job's
  * process leaves it before its exec and cannot enter it. So a child of the keeper in
  * another session is an orphan of a killed shim, whatever its environment and its name
- * are. A killed shim's attempt is lost, and all orphans are killed together; only those
- * that live on have to be told apart (tree_root.is_others). But an attempt of kill mode
- * `main` that had ended before its shim was killed is not lost: orphans that name it in
- * their environment were left on purpose and stay (tree_root.was_left). What such an
- * attempt has left without its environment is killed like what hides; and what hides by
- * the name of such an attempt stays.
+ * are. A kill takes all orphans but those that name another attempt whose shim was
+ * killed, in their environment (tree_root.is_others): that attempt is lost and gets a
+ * kill of its own, or it was of kill mode `main`, had ended and has left them on purpose.
+ * What the latter has left without its environment is killed like what hides; and what
+ * hides by the name of such an attempt stays.
  *
  * A process is what its pid and its start time say together, and is signalled through a
  * pidfd that was opened before its start time was compared: never a recycled pid.
@@ -62,12 +61,9 @@ struct tree_root {
     uint64_t shim_start;
     pid_t main; /* then this process, its descendants and its session; */
     uint64_t main_start;
-    /* and all orphans of the keeper, which is the caller's parent; 0: not these */
+    /* and the orphans of the keeper, which is the caller's parent; 0: not these */
     pid_t keeper, session;
-    bool (*was_left)(pid_t pid,
-                     const void *arg); /* an orphan that is none of this tree */
-    bool (*is_others)(pid_t pid, const void *arg); /* it survives, and is no survivor of
-                                                      this tree; NULL: all are */
+    bool (*is_others)(pid_t pid, const void *arg); /* an orphan that is none of it */
     const void *arg;
 };
 

@@ -30,7 +30,6 @@
 #include "daemon/life/orphan.h"
 #include "daemon/life/recover.h"
 #include "daemon/life/state.h"
-#include "daemon/link/keeper_link.h"
 #include "daemon/log/event_log.h"
 #include "daemon/observe/log.h"
 #include "daemon/output/output.h"
@@ -75,15 +74,13 @@ static int open_store(struct core *core, const struct life_options *o,
                                      .no_sync = !o->config->sync,
                                      .tell = tell,
                                      .failed = end_at_once};
-    struct keeper_link_info info;
 
     if (o->store) {
         parts_to_set(core)->store = o->store;
         return 0;
     }
     memcpy(s.boot_id, run_boot_id(parts_of(core)->run), sizeof(s.boot_id));
-    if (run_keeper_info(parts_of(core)->run, &info))
-        memcpy(s.generation, info.generation, sizeof(s.generation));
+    memcpy(s.generation, run_generation(parts_of(core)->run), sizeof(s.generation));
     return store_sqlite_open(&s, &parts_to_set(core)->store, err);
 }
 

@@ -85,6 +85,26 @@ static struct keeper_call *link_next_locked(const struct keeper_link *link)
     return NULL;
 }
 
+/* A signal takes the record with it, which is open no longer than this: many may wait for
+ * a keeper. The name of what runs is in memory. 0 or -errno, and nothing was sent. */
+static int transmit(const struct keeper_link *link, struct keeper_call *c)
+{
+    const struct job_key key = keeper_key_unpack(&c->request.signal.key);
+    int record = -ENOENT;
+    if (c->request.head.op == KEEPER_SIGNAL)
+        record = record_open(link->record_fd, &key);
+    if (record < 0 && record != -ENOENT)
+        return record;
+    if (record >= 0)
+        c->fds[c->fds_n++] = record;
+    int r = keeper_call_transmit(link->fd, c);
+    if (record >= 0) {
+        c->fds_n--;
+        (void)close(record);
+    }
+    return r;
+}
+
 /* It was sent. */
 static void hand_over(struct keeper_call *c)
 {
@@ -103,10 +123,10 @@ static struct keeper_call *link_flush_locked(struct keeper_link *link,
     struct keeper_call *c;
     while (link->fd >= 0 && (c = link_next_locked(link)) != NULL) {
         c->request.head.serial = ++link->serial;
-        int r = keeper_call_transmit(link->fd, c);
+        int r = transmit(link, c);
         if (r < 0 && keeper_link_is_broken(r))
             return NULL; /* the task will see it, and the next keeper will get the call */
-        if (r < 0 && (link->flying.first != NULL || r == -EAGAIN))
+        if (r < 0 && r != -EIO && (link->flying.first != NULL || r == -EAGAIN))
             return NULL; /* short of something, or full of what has been cancelled: the
                             next reply tries again */
         if (r < 0) {
@@ -193,6 +213,7 @@ void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
 {
     call_init(c, link, KEEPER_SIGNAL, sizeof(c->request.signal));
     c->request.signal.key = keeper_key_pack(key);
+    memcpy(c->request.signal.owner, link->owner, RECORD_ID_SIZE);
     c->request.signal.signal = (uint32_t)sig;
     c->request.signal.scope = scope;
     c->lane = sig == SIGKILL ? LANE_KILL : LANE_SIGNAL;

@@ -121,18 +121,15 @@ static bool is_spared(void)
  * is not dumpable the file is root's, and where the program may not be read, as it is
  * installed, that is at once), standard error for what it has to say at its start, and a
  * session of its own: nothing that happens to voltd's terminal concerns it. */
-static int spawn_on(int listen_fd, const char *program, const char *record_dir,
-                    const char *scripts_dir, pid_t *ret)
+static int spawn_on(int listen_fd, const char *program, const char *scripts_dir,
+                    pid_t *ret)
 {
     const bool spared = is_spared();
-    char *dir = strdup(record_dir), *scripts = NULL;
-    /* Options first: with POSIXLY_CORRECT in the environment none is one behind
-     * an operand. */
-    char *argv[5] = {strdup(program)};
+    char *scripts = NULL, *argv[4] = {strdup(program)};
     size_t argc = 1;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
-    int r = argv[0] == NULL || dir == NULL ? -ENOMEM : 0;
+    int r = argv[0] == NULL ? -ENOMEM : 0;
     if (r == 0 && scripts_dir != NULL &&
         asprintf(&scripts, "--scripts=%s", scripts_dir) < 0)
         r = -ENOMEM;
@@ -142,7 +139,6 @@ static int spawn_on(int listen_fd, const char *program, const char *record_dir,
         argv[argc++] = scripts;
     if (spared)
         argv[argc++] = (char[]){"--spared"};
-    argv[argc] = dir;
     r = -posix_spawn_file_actions_init(&actions);
     if (r < 0)
         goto out;
@@ -163,12 +159,11 @@ out_actions:
 out:
     free(argv[0]);
     free(scripts);
-    free(dir);
     return r;
 }
 
-int keeper_spawn(const char *socket_path, const char *program, const char *record_dir,
-                 const char *scripts_dir, pid_t *ret_pid)
+int keeper_spawn(const char *socket_path, const char *program, const char *scripts_dir,
+                 pid_t *ret_pid)
 {
     struct sockaddr_un a;
     int r = fill_address(socket_path, &a);
@@ -185,7 +180,7 @@ int keeper_spawn(const char *socket_path, const char *program, const char *recor
     if (r == 0 && listen(fd, KEEPER_BACKLOG) < 0)
         r = -errno;
     if (r == 0)
-        r = spawn_on(fd, program, record_dir, scripts_dir, ret_pid);
+        r = spawn_on(fd, program, scripts_dir, ret_pid);
     /* Only the keeper listens: when it is gone, connecting must fail. */
     (void)close(fd);
     return r;

@@ -25,8 +25,8 @@ pid_t keeper_kill_stopped(int fd);
 /* Binds socket_path, replacing what a keeper that has gone left there, and starts
  * `program` on it; scripts_dir may be NULL (keeper.h). Only one process may do this for
  * one path: voltd's locks see to it. 0 and the new child's pid; -errno. */
-int keeper_spawn(const char *socket_path, const char *program, const char *record_dir,
-                 const char *scripts_dir, pid_t *ret_pid);
+int keeper_spawn(const char *socket_path, const char *program, const char *scripts_dir,
+                 pid_t *ret_pid);
 
 /* Sends HELLO. 0 or -errno. */
 int keeper_say_hello(int fd, uint64_t serial);

@@ -25,8 +25,6 @@ void keeper_link_set_connected(struct keeper_link *link, int fd,
 {
     vlock_lock(&link->lock);
     link->fd = fd;
-    memcpy(link->info.boot_id, w->boot_id, RECORD_ID_SIZE);
-    memcpy(link->info.generation, w->generation, RECORD_ID_SIZE);
     link->info.keeper_pid = w->pid;
     link->info.live = w->live;
     link->info.connects++;
@@ -54,7 +52,6 @@ static void link_destroy(struct keeper_link *link)
     keeper_link_close(link);
     volt_notify_fini(&link->sent);
     free(link->socket_path);
-    free(link->record_dir);
     free(link->scripts_dir);
     free(link->program);
     free(link);
@@ -80,8 +77,7 @@ int keeper_link_dial(struct keeper_link *link)
     int fd = keeper_dial(link->socket_path);
     if ((fd == -ECONNREFUSED || fd == -ENOENT) && link->program != NULL) {
         pid_t pid = 0;
-        int r = keeper_spawn(link->socket_path, link->program, link->record_dir,
-                             link->scripts_dir, &pid);
+        int r = keeper_spawn(link->socket_path, link->program, link->scripts_dir, &pid);
         if (r < 0)
             return r;
         link->child = pid;
@@ -123,39 +119,15 @@ static int receive_awake(int fd, union keeper_message *m, int timeout_ms, ssize_
     return r;
 }
 
-static int open_records(const struct keeper_link *link)
-{
-    int fd =
-        TEMP_FAILURE_RETRY(open(link->record_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    return fd < 0 ? -errno : fd;
-}
-
-/* Whether the keeper makes its records where this voltd looks for them: the directory may
- * have been removed under it, and made again. */
-static int check_records(const struct keeper_link *link, const struct keeper_welcome *w)
-{
-    uint8_t generation[RECORD_ID_SIZE];
-    int fd = open_records(link);
-    if (fd < 0)
-        return fd;
-    int r = record_generation_read(fd, generation);
-    (void)close(fd);
-    if (r == -ENOENT ||
-        (r == 0 && memcmp(generation, w->generation, RECORD_ID_SIZE) != 0))
-        return -ESTALE;
-    return r;
-}
-
 int keeper_link_judge_welcome(struct keeper_link *link, const union keeper_message *m,
                               ssize_t n)
 {
     int r = keeper_take_welcome(m, n);
     if (!keeper_link_is_late(link))
         return r;
-    if (r == 0)
-        r = check_records(link, &m->welcome);
-    /* After an upgrade: ours takes its place, and its shims do without. */
-    if ((r == -EPROTO || r == -ESTALE) && link->program != NULL &&
+    /* After an upgrade: ours takes its place, and its shims do without. Before version 11
+     * one does not leave by itself. */
+    if (r == -EPROTO && link->program != NULL &&
         keeper_retire((pid_t)m->welcome.pid) == 0)
         r = -ECONNRESET;
     return r;
@@ -179,19 +151,6 @@ static int link_connect_once(struct keeper_link *link)
     return 0;
 }
 
-/* The keeper stands still: what its HELLO would tell is read from the records, which it
- * has made. 0 or -errno. */
-static int link_come_late(struct keeper_link *link)
-{
-    int fd = open_records(link);
-    if (fd < 0)
-        return fd;
-    int r = record_generation_read(fd, link->info.generation);
-    (void)close(fd);
-    link->lost_usec = volt_now_usec();
-    return r;
-}
-
 bool keeper_link_is_late(struct keeper_link *link)
 {
     vlock_lock(&link->lock);
@@ -211,11 +170,11 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     volt_notify_init(&link->sent);
     link->descriptors = opt->descriptors;
     link->socket_path = strdup(opt->socket_path);
-    link->record_dir = strdup(opt->record_dir);
+    link->record_fd = opt->record_fd;
+    memcpy(link->owner, opt->owner, sizeof(link->owner));
     link->scripts_dir = opt->scripts_dir ? strdup(opt->scripts_dir) : NULL;
     link->program = opt->program != NULL ? strdup(opt->program) : NULL;
-    if (link->socket_path == NULL || link->record_dir == NULL ||
-        (opt->program != NULL && link->program == NULL))
+    if (link->socket_path == NULL || (opt->program != NULL && link->program == NULL))
         goto fail;
     /* Again when the one that answered was just leaving. */
     for (int tries = 0; tries < OPEN_TRIES; tries++) {
@@ -223,9 +182,9 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
         if (!keeper_link_is_broken(r))
             break;
     }
-    if (r == -ETIMEDOUT)
-        r = link_come_late(link);
-    if (r < 0)
+    if (r == -ETIMEDOUT) /* it stands still */
+        link->lost_usec = volt_now_usec();
+    else if (r < 0)
         goto fail;
     *ret_link = link;
     return 0;

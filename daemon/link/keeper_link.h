@@ -25,7 +25,8 @@ struct keeper_link;
 
 struct keeper_link_options {
     const char *socket_path; /* <runtime dir>/keeper.sock */
-    const char *record_dir;  /* absolute; exists */
+    int record_fd;           /* the directory of records; borrowed */
+    const uint8_t *owner;    /* struct keeper_signal; RECORD_ID_SIZE bytes */
     const char *scripts_dir; /* of the keeper: script_file.h; NULL: none */
     const char *program;     /* absolute path of voltd-keeper; NULL: never start one */
     uint64_t descriptors;    /* soft RLIMIT_NOFILE of a keeper that is started, and so of
@@ -44,8 +45,6 @@ int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt);
 void keeper_link_free(struct keeper_link *link, bool settled);
 
 struct keeper_link_info {
-    uint8_t boot_id[RECORD_ID_SIZE];
-    uint8_t generation[RECORD_ID_SIZE]; /* of the record dir, as the keeper found it */
     uint32_t keeper_pid;
     uint32_t live;     /* shims of that keeper at HELLO */
     uint32_t started;  /* keepers this link has started */
@@ -98,6 +97,7 @@ struct keeper_call {
  * stay the caller's and must stay until READY or _fini. */
 void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
                             const struct job_key *key, struct keeper_start_args *args);
+/* The record goes with it, as it is when the call is sent. */
 void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
                              const struct job_key *key, int sig, enum keeper_scope scope);
 /* An earlier one has left survivors: few of these are on their way at a time, so that

@@ -32,8 +32,10 @@ enum lane {
 };
 
 struct keeper_link {
-    char *socket_path, *record_dir, *scripts_dir;
+    char *socket_path, *scripts_dir;
     char *program; /* NULL when none may be started */
+    int record_fd; /* the directory of records; borrowed */
+    uint8_t owner[RECORD_ID_SIZE];
     uint64_t descriptors;
     pid_t child; /* a keeper of ours to reap, 0: none; link's task only */
 
@@ -77,8 +79,7 @@ uint64_t keeper_link_silent_since_locked(const struct keeper_link *link);
 /* Connects and says HELLO, starting a keeper if there is none. A descriptor or -errno. */
 int keeper_link_dial(struct keeper_link *link);
 /* Judges what a HELLO has brought, n bytes or -errno. 0; -errno, and before the first
- * WELCOME -ECONNRESET: a keeper of another version, or of other records, has been
- * sent away. */
+ * WELCOME -ECONNRESET: a keeper of another version has been sent away. */
 int keeper_link_judge_welcome(struct keeper_link *link, const union keeper_message *m,
                               ssize_t n);
 /* After WELCOME: fd is the link's. */

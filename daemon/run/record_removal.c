@@ -69,10 +69,13 @@ static void put_back(struct removal_task *t)
     t->n = 0;
 }
 
+/* The file of one that may be frozen is not kept for another record: a keeper that has it
+ * open sees that it has no name any more. */
 static int remove_one(struct run *run, const struct removal_item *item)
 {
     CRASH_POINT("record-remove");
-    int r = record_remove(run->record_fd, &run->spare, &item->key, run->boot_id);
+    int r = record_remove(run->record_fd, item->thaw ? NULL : &run->spare, &item->key,
+                          run->boot_id);
     CRASH_POINT("record-removed");
     return r;
 }

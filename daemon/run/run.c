@@ -13,14 +13,12 @@
 #include "base/file.h"
 #include "daemon/run/state.h"
 
-/* The keeper reads it too, but says what is wrong to few. ensure: where there is none it
- * is made. */
-static int prove_generation(int record_fd, const char *record_dir, bool ensure,
-                            struct volt_error *err)
+/* ensure: where there is none it is made. */
+static int read_generation(struct run *run, const char *record_dir, bool ensure,
+                           struct volt_error *err)
 {
-    uint8_t generation[RECORD_ID_SIZE];
-    int r = ensure ? record_generation_ensure(record_fd, generation)
-                   : record_generation_read(record_fd, generation);
+    int r = ensure ? record_generation_ensure(run->record_fd, run->generation)
+                   : record_generation_read(run->record_fd, run->generation);
 
     if (r == 0 || (r == -ENOENT && !ensure))
         return 0;
@@ -40,7 +38,7 @@ static int open_records(struct run *run, const struct run_options *o,
     if (run->record_fd < 0)
         return error_set(err, -errno, "cannot open %.180s: %s", dir, strerror(errno));
     record_sweep(run->record_fd);
-    return prove_generation(run->record_fd, dir, o->keeper_path != NULL, err);
+    return read_generation(run, dir, o->keeper_path != NULL, err);
 }
 
 static int open_keeper(struct run *run, const struct run_options *o,
@@ -48,7 +46,8 @@ static int open_keeper(struct run *run, const struct run_options *o,
 {
     char socket_path[108], scripts_dir[PATH_MAX];
     struct keeper_link_options k = {.socket_path = socket_path,
-                                    .record_dir = o->record_dir,
+                                    .record_fd = run->record_fd,
+                                    .owner = run->generation,
                                     .scripts_dir = scripts_dir,
                                     .program = o->keeper_path,
                                     .descriptors = o->descriptors};
@@ -152,6 +151,11 @@ int run_record_fd(const struct run *run)
 const uint8_t *run_boot_id(const struct run *run)
 {
     return run->boot_id;
+}
+
+const uint8_t *run_generation(const struct run *run)
+{
+    return run->generation;
 }
 
 bool run_keeper_info(const struct run *run, struct keeper_link_info *ret)

@@ -48,6 +48,8 @@ struct keeper_link *run_link(const struct core *core);
 struct record_watch *run_watch(const struct core *core);
 int run_record_fd(const struct run *run);          /* -1: not opened */
 const uint8_t *run_boot_id(const struct run *run); /* RECORD_ID_SIZE bytes */
+/* Of the directory of records, as many bytes; zero: it has none. */
+const uint8_t *run_generation(const struct run *run);
 /* False: there is no keeper. */
 bool run_keeper_info(const struct run *run, struct keeper_link_info *ret);
 

@@ -16,7 +16,7 @@ struct run {
     struct record_watch *watch; /* NULL likewise */
     int record_fd;              /* directory of the records; -1: none */
     struct record_pool spare;   /* files for the next of them; its own lock */
-    uint8_t boot_id[RECORD_ID_SIZE];
+    uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
     struct meters *meters;   /* its own locks */
     char *socket;            /* for VOLT_ADDRESS and VOLT_JOB of jobs */
     struct account *account; /* that jobs run as */

@@ -93,7 +93,6 @@ def spared(request, private):
     root, before the account is taken."""
     private.as_service()
     private.dir.chmod(0o755)
-    private.env["POSIXLY_CORRECT"] = "1"  # options of the keeper stand before its directory
     own = pathlib.Path("/proc/self/oom_score_adj")
     before = own.read_text()
     try:

@@ -22,6 +22,7 @@ struct request {
     };
     uint32_t number; /* START: of the order, */
     int record;      /* and the descriptor of its record */
+    unsigned run;    /* SIGNAL: whose record came with it; 0: none */
 };
 
 static struct {
@@ -46,7 +47,7 @@ static struct {
 /* A killer at work. */
 struct killing {
     struct keeper_signal m;
-    unsigned conn, keeper, tries;
+    unsigned run, conn, keeper, tries;
 };
 static struct killing killing[64];
 
@@ -135,8 +136,11 @@ static void kill_now(uint64_t i, uint64_t b)
     (void)b;
     if ((k->m.signal == SIGSTOP) != (k->m.scope == KEEPER_SCOPE_FREEZE))
         sim_violation("a pause does not freeze, or something else does");
-    r.status = shims_signal(&key, (int)k->m.signal, !(k->m.scope & KEEPER_SCOPE_MAIN),
-                            k->m.scope & KEEPER_SCOPE_WAKE, k->keeper, &r.survivors);
+    const struct attempt_made *a = attempt_find_made(&key);
+    r.status = -ESRCH; /* of a record that has gone since */
+    if (a && a->run == k->run)
+        r.status = shims_signal(&key, (int)k->m.signal, !(k->m.scope & KEEPER_SCOPE_MAIN),
+                                k->m.scope & KEEPER_SCOPE_WAKE, k->keeper, &r.survivors);
     if (r.status == -EAGAIN && k->tries++ < 20) {
         sim_after(50000, kill_now, i, 0);
         return;
@@ -152,7 +156,8 @@ static void kill_now(uint64_t i, uint64_t b)
 }
 
 /* False: the reply is the caller's. */
-static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *r)
+static bool serve_signal(const struct keeper_signal *m, unsigned run,
+                         struct keeper_reply *r)
 {
     size_t i = 0;
 
@@ -163,7 +168,7 @@ static bool serve_signal(const struct keeper_signal *m, struct keeper_reply *r)
         return false;
     }
     keeper.killers++;
-    killing[i] = (struct killing){*m, keeper.conn, keeper.keeper, 0};
+    killing[i] = (struct killing){*m, run, keeper.conn, keeper.keeper, 0};
     sim_after(sim_below(m->signal == SIGKILL ? 3000 : 500), kill_now, i, 0);
     return true;
 }
@@ -177,7 +182,7 @@ static void serve(const struct request *m)
         r.status = serve_start(m);
         break;
     default:
-        if (serve_signal(&m->signal, &r))
+        if (serve_signal(&m->signal, m->run, &r))
             return;
         break;
     }
@@ -251,15 +256,35 @@ static uint32_t read_launch(const struct keeper_start *m, const void *tail)
     return number;
 }
 
-/* The first descriptor that comes with a START: the right to run it. */
-static int take_record(const struct keeper_start *m, const struct msghdr *msg)
+/* The first descriptor; -1: none. */
+static int first_descriptor(const struct msghdr *msg)
 {
-    const struct job_key key = keeper_key_unpack(&m->key);
     const struct cmsghdr *h = CMSG_FIRSTHDR(msg);
     int fd = -1;
 
     if (h)
         memcpy(&fd, CMSG_DATA(h), sizeof(fd));
+    return fd;
+}
+
+/* The record that comes with a SIGNAL, if there is one: the number of its run. */
+static unsigned take_look(const struct keeper_signal *m, const struct msghdr *msg)
+{
+    const struct job_key key = keeper_key_unpack(&m->key);
+    const struct attempt_made *a = shims_of_look(first_descriptor(msg));
+
+    if (a ? !job_key_equal(&a->key, &key) : shims_look(&key) >= 0)
+        sim_violation("job %llu is signalled without its record",
+                      (unsigned long long)key.id);
+    return a ? a->run : 0;
+}
+
+/* The first descriptor that comes with a START: the right to run it. */
+static int take_record(const struct keeper_start *m, const struct msghdr *msg)
+{
+    const struct job_key key = keeper_key_unpack(&m->key);
+    const int fd = first_descriptor(msg);
+
     const struct attempt_made *a = shims_of_descriptor(fd);
     if (!a || !job_key_equal(&a->key, &key))
         sim_violation("job %llu is started without its record",
@@ -285,6 +310,8 @@ ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
     if (m.head.op == KEEPER_START) {
         m.number = read_launch(&m.start, iov[1].iov_base);
         m.record = take_record(&m.start, msg);
+    } else {
+        m.run = take_look(&m.signal, msg);
     }
     SIM_PUSH(keeper.requests, keeper.n, m);
     serve_soon();
@@ -329,8 +356,6 @@ static void greet(struct keeper_link *l)
     close_connection();
     keeper.conn = ++keeper.conns;
     l->fd = LINK_FD + (int)keeper.conn;
-    (void)record_boot_id(l->info.boot_id);
-    (void)record_generation_read(-1, l->info.generation);
     l->info.keeper_pid = keeper.keeper;
     l->info.live = shims_busy();
     l->info.connects++;
@@ -490,7 +515,6 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     sim_step();
     keeper.link = *ret = l;
     if (keeper.lives && sim.now < keeper.stopped_until) { /* it is late */
-        (void)record_generation_read(-1, l->info.generation);
         l->lost_usec = volt_now_usec();
         sim_after_in_life(keeper.stopped_until - sim.now, dial_again, 0, 0);
         return 0;

@@ -32,6 +32,7 @@ enum record_verdict machine_verdict(const struct attempt_made *a);
 /* --- the descriptor of a record: a number of its run ---------------------------------- */
 
 #define RECORD_FD 3000000
+#define LOOK_FD   4000000 /* of shims_look(): and the number of the attempt */
 
 /* voltd makes the record of the attempt and has its descriptor. -EEXIST. */
 int shims_make_record(const struct job_key *key);
@@ -42,6 +43,10 @@ void shims_share(int fd);
 void shims_release(int fd);
 /* Those of voltd are closed. */
 void shims_voltd_died(void);
+/* A descriptor to read the record by, which holds nothing; -ENOENT. */
+int shims_look(const struct job_key *key);
+/* The attempt that it is of; NULL: none. */
+const struct attempt_made *shims_of_look(int fd);
 
 /* What a keeper does. keeper: its own number. The descriptor goes to the shim. */
 void shims_start(int fd, uint32_t number, bool may_reuse, unsigned keeper);

@@ -319,6 +319,20 @@ struct attempt_made *shims_of_descriptor(int fd)
     return d && machine.attempts[d->i].run == d->run ? &machine.attempts[d->i] : NULL;
 }
 
+int shims_look(const struct job_key *key)
+{
+    const struct attempt_made *a = attempt_find_made(key);
+
+    return a && a->there ? LOOK_FD + (int)(a - machine.attempts) : -ENOENT;
+}
+
+const struct attempt_made *shims_of_look(int fd)
+{
+    const size_t n = (size_t)(fd - LOOK_FD);
+
+    return fd >= LOOK_FD && n < machine.n ? &machine.attempts[n] : NULL;
+}
+
 void shims_share(int fd)
 {
     struct attempt_made *a = shims_of_descriptor(fd);

@@ -34,7 +34,6 @@ void keeper_client_init(struct keeper_client *c)
     c->record_fd = open(c->record_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(c->dir_fd >= 0 && c->record_fd >= 0);
     assert_int_equal(record_boot_id(c->boot_id), 0);
-    assert_int_equal(record_generation_ensure(c->record_fd, c->generation), 0);
 }
 
 void keeper_client_fini(struct keeper_client *c)
@@ -88,7 +87,6 @@ void keeper_client_spawn_patient(struct keeper_client *c)
     assert_true(c->keeper >= 0);
     if (c->keeper == 0) {
         const struct keeper_config config = {.listen_fd = high,
-                                             .record_dir_fd = c->record_fd,
                                              .peer_uid = geteuid(),
                                              .rest_msec = -1,
                                              .leaves_stopped = true};
@@ -101,7 +99,7 @@ void keeper_client_spawn_patient(struct keeper_client *c)
 void keeper_client_spawn(struct keeper_client *c)
 {
     char program[512];
-    char *argv[] = {program, c->record_path, NULL};
+    char *argv[] = {program, NULL};
     posix_spawn_file_actions_t actions;
     const char *bin = getenv("VOLT_BIN");
     snprintf(program, sizeof(program), "%s/voltd-keeper",
@@ -132,7 +130,6 @@ static int set_up(void **state, void (*begin)(struct keeper_client *c))
     struct keeper_welcome w = keeper_client_hello(c);
     assert_int_equal(w.status, 0);
     assert_int_equal(w.pid, c->keeper);
-    assert_memory_equal(w.boot_id, c->boot_id, RECORD_ID_SIZE);
     *state = c;
     return 0;
 }
@@ -257,15 +254,27 @@ struct keeper_reply keeper_client_start(struct keeper_client *c,
     return r;
 }
 
-struct keeper_reply keeper_client_signal(struct keeper_client *c,
-                                         const struct job_key *key, int sig,
-                                         enum keeper_scope scope)
+uint64_t keeper_client_send_signal(struct keeper_client *c, const struct job_key *key,
+                                   int sig, enum keeper_scope scope)
 {
     union keeper_message m = {.signal = {.head.op = KEEPER_SIGNAL,
                                          .key = keeper_key_pack(key),
                                          .signal = (uint32_t)sig,
                                          .scope = scope}};
-    return keeper_client_reply(c, keeper_client_send(c, &m, sizeof(m.signal), NULL, 0));
+    int record = record_open(c->record_fd, key);
+    assert_true(record >= 0 || record == -ENOENT);
+    uint64_t serial =
+        keeper_client_send(c, &m, sizeof(m.signal), &record, record >= 0 ? 1 : 0);
+    if (record >= 0)
+        close(record);
+    return serial;
+}
+
+struct keeper_reply keeper_client_signal(struct keeper_client *c,
+                                         const struct job_key *key, int sig,
+                                         enum keeper_scope scope)
+{
+    return keeper_client_reply(c, keeper_client_send_signal(c, key, sig, scope));
 }
 
 int keeper_client_remove(struct keeper_client *c, const struct job_key *key)

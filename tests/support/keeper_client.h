@@ -15,7 +15,7 @@ struct keeper_client {
     pid_t keeper;
     int fd; /* connection; -1: none */
     uint64_t serial;
-    uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
+    uint8_t boot_id[RECORD_ID_SIZE];
 };
 
 void keeper_client_init(struct keeper_client *c); /* folder only */
@@ -51,6 +51,9 @@ int keeper_client_record(struct keeper_client *c, const struct job_key *key,
 struct keeper_reply keeper_client_start(struct keeper_client *c,
                                         const struct job_key *key, const struct launch *l,
                                         int out_fd, enum keeper_kill_mode kill_mode);
+/* One SIGNAL, with the record if there is one: returns its serial, or its reply. */
+uint64_t keeper_client_send_signal(struct keeper_client *c, const struct job_key *key,
+                                   int sig, enum keeper_scope scope);
 struct keeper_reply keeper_client_signal(struct keeper_client *c,
                                          const struct job_key *key, int sig,
                                          enum keeper_scope scope);

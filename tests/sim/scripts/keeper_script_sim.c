@@ -105,7 +105,9 @@ int script_signal(uint64_t id, int sig, bool tree, bool *ret_unknown_left)
     struct keeper_signal m = {.key = keeper_key_pack(&key),
                               .signal = (uint32_t)sig,
                               .scope = tree ? KEEPER_SCOPE_TREE : KEEPER_SCOPE_MAIN};
-    struct keeper_reply r = ask(&m.head, sizeof(m), KEEPER_SIGNAL, NULL, 0, -1);
+    const int record = shims_look(&key);
+    struct keeper_reply r =
+        ask(&m.head, sizeof(m), KEEPER_SIGNAL, NULL, 0, record < 0 ? -1 : record);
 
     *ret_unknown_left = r.survivors == KEEPER_SURVIVORS_UNKNOWN;
     return r.status;

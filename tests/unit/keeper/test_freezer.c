@@ -38,7 +38,8 @@
 enum { CHILDREN = 2 };
 
 static char dir[SCRATCH_MAX], proc[SCRATCH_MAX + 8], mount[SCRATCH_MAX + 8];
-static int dir_fd, unit_fd;
+static int dir_fd, unit_fd, record_fd;
+static struct freezer_name own;
 static struct keeper_self self;
 static struct freezer *const freezer = &self.freezer;
 static struct tree_root root;
@@ -254,7 +255,7 @@ static void end_child(pid_t pid)
 
 static void init(void)
 {
-    freezer_init(freezer, proc, mount, dir_fd, generation);
+    freezer_init(freezer, proc, mount);
 }
 
 static int setup(void **state)
@@ -275,6 +276,8 @@ static int setup(void **state)
     write_file(unit_fd, "cgroup.procs", "");
     show(getpid(), UNIT);
     write_file(dir_fd, RECORD, "");
+    record_fd = openat(dir_fd, RECORD, O_RDONLY | O_CLOEXEC);
+    own = freezer_name(generation, &key);
     init();
     if (freezer->dir_fd < 0)
         return -1;
@@ -293,6 +296,7 @@ static int teardown(void **state)
     if (freezer->dir_fd >= 0)
         (void)close(freezer->dir_fd);
     (void)close(unit_fd);
+    (void)close(record_fd);
     (void)close(dir_fd);
     return scratch_remove(dir);
 }
@@ -342,10 +346,10 @@ static void without_a_cgroup_of_its_own_there_is_none(void **state)
     assert_false(is_found());
     show_text(getpid(), NULL);
     assert_false(is_found());
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
-    assert_int_equal(freezer_holds(freezer, &key, &root), 0);
-    freezer_remove(freezer, &key);
-    freezer_thaw(freezer, &key, child[0]);
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
+    assert_int_equal(freezer_holds(freezer, &own, &root), 0);
+    freezer_remove(freezer, &own);
+    freezer_thaw(freezer, &own, child[0]);
     assert_int_equal(kernel.moves, 0);
     /* In a container it is the root of what is seen; with v2 alone it stands first. */
     write_file(dir_fd, "cgroup/cgroup.procs", "");
@@ -357,74 +361,19 @@ static void without_a_cgroup_of_its_own_there_is_none(void **state)
     assert_int_equal(mkdirat(dir_fd, "cgroup/" OWN, 0700), 0);
     write_file(dir_fd, "cgroup/" OWN "/cgroup.events", FROZEN);
     write_file(dir_fd, "cgroup/" OWN "/cgroup.procs", "");
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_int_equal(kernel.moves, 1);
     show(child[1], "/" OWN);
     show_text(child[0], "12:cpu:/\n"); /* that is not the root */
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_int_equal(kernel.moves, 1);
 }
 
-/* A cgroup below the unit, which is not empty: it is frozen. */
-static void make_left(const char *name)
+/* That of the own attempt, and it is not empty. */
+static void make_left(void)
 {
-    char path[128];
-    (void)snprintf(path, sizeof(path), "cgroup" UNIT "/%s", name);
-    make_folder(path);
-    (void)strcat(path, "/cgroup.freeze");
-    write_file(dir_fd, path, "1");
-}
-
-/* What ended jobs have left: some empty, some not. */
-static void make_all_left(void)
-{
-    make_folder("cgroup" UNIT "/" OURS "9.1");
-    make_left(OURS "8.1");
-    make_folder("cgroup" UNIT "/" OWN); /* its job has not ended */
-    make_left(OURS "7.3");
-    write_file(dir_fd, "7.3", "");
-    make_folder("cgroup" UNIT "/" OTHERS "9.1");
-    make_left(OTHERS "8.1");
-    make_folder("cgroup" UNIT "/other-9.1");
-}
-
-static void assert_swept(void)
-{
-    assert_false(is_there(unit_fd, OURS "9.1"));
-    assert_string_equal(read_file(unit_fd, OURS "8.1/cgroup.freeze"), "0");
-    assert_true(is_there(unit_fd, OWN));
-    assert_string_equal(read_file(unit_fd, OURS "7.3/cgroup.freeze"), "1");
-    assert_true(is_there(unit_fd, OTHERS "9.1"));
-    assert_string_equal(read_file(unit_fd, OTHERS "8.1/cgroup.freeze"), "1");
-    assert_true(is_there(unit_fd, "other-9.1"));
-}
-
-static void what_is_left_without_a_record_goes_or_goes_on(void **state)
-{
-    (void)state;
-    make_all_left();
-    assert_true(is_found());
-    assert_swept();
-    /* The latter goes when it is empty: a pause looks. */
-    assert_int_equal(unlinkat(unit_fd, OURS "8.1/cgroup.freeze", 0), 0);
-    make_left(OURS "10.1");
-    make_cgroup(FROZEN);
-    assert_true(freezer_freeze(freezer, &key, &root, LIMIT));
-    assert_false(is_there(unit_fd, OURS "8.1"));
-    assert_string_equal(read_file(unit_fd, OURS "10.1/cgroup.freeze"), "0");
-    assert_string_equal(read_file(unit_fd, OURS "7.3/cgroup.freeze"), "1");
-    assert_true(is_there(unit_fd, OTHERS "9.1"));
-}
-
-/* Nobody knows whether a record is there whose directory cannot be searched. */
-static void without_an_answer_it_is_left_alone(void **state)
-{
-    (void)state;
-    make_left(OURS "8.1");
-    const int fd = freezer->dir_fd;
-    freezer_init(freezer, proc, mount, -1, generation);
-    (void)close(fd);
-    assert_string_equal(read_file(unit_fd, OURS "8.1/cgroup.freeze"), "1");
+    make_folder("cgroup" UNIT "/" OWN);
+    write_file(unit_fd, OWN "/cgroup.freeze", "1");
 }
 
 /* It came while the tree was being frozen, and thawed too early. */
@@ -433,7 +382,7 @@ static void what_is_frozen_after_the_removal_goes_on(void **state)
     (void)state;
     make_cgroup(MOVING);
     kernel.freezes = kernel.removes = true;
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_int_equal(kernel.polls, 1);
     assert_written("0");
 }
@@ -442,28 +391,29 @@ static void it_is_made_and_goes_with_the_record(void **state)
 {
     struct stat st;
     (void)state;
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT)); /* a folder alone */
+    assert_false(
+        freezer_freeze(freezer, &own, record_fd, &root, LIMIT)); /* a folder alone */
     assert_int_equal(fstatat(unit_fd, OWN, &st, 0), 0);
     assert_int_equal(st.st_mode & 0777, 0755);
-    freezer_thaw(freezer, &key, child[0]);
-    freezer_remove(freezer, &key);
+    freezer_thaw(freezer, &own, child[0]);
+    freezer_remove(freezer, &own);
     assert_false(is_there(unit_fd, OWN));
     write_file(unit_fd, OWN, "");
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_int_equal(unlinkat(unit_fd, OWN, 0), 0);
     make_cgroup(FROZEN);
     assert_int_equal(unlinkat(unit_fd, OWN "/cgroup.procs", 0), 0);
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_written("0");
     write_file(unit_fd, OWN "/cgroup.procs", "");
     assert_int_equal(unlinkat(unit_fd, OWN "/cgroup.freeze", 0), 0);
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
-    assert_int_equal(freezer_holds(freezer, &key, &root), 2);
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
+    assert_int_equal(freezer_holds(freezer, &own, &root), 2);
     assert_int_equal(unlinkat(unit_fd, OWN "/cgroup.events", 0), 0);
-    assert_int_equal(freezer_holds(freezer, &key, &root), 0);
+    assert_int_equal(freezer_holds(freezer, &own, &root), 0);
     show(child[0], UNIT);
     const unsigned moves = kernel.moves;
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_int_equal(kernel.moves, moves);
 }
 
@@ -473,13 +423,13 @@ static void all_are_moved_and_frozen_and_thawed(void **state)
 {
     (void)state;
     make_cgroup(MOVING);
-    assert_int_equal(freezer_holds(freezer, &key, &root), 0);
+    assert_int_equal(freezer_holds(freezer, &own, &root), 0);
     assert_int_equal(kernel.polls, 0);
     show(child[1], UNIT "/" OWN);
     kernel.freezes = kernel.moves_unfreeze = true;
     kernel.comes_back = child[1]; /* it has forked before it was frozen, say */
     kernel.wait = 30001;
-    assert_true(freezer_freeze(freezer, &key, &root, 100001));
+    assert_true(freezer_freeze(freezer, &own, record_fd, &root, 100001));
     assert_written("1");
     assert_int_equal(kernel.moves, 2);
     assert_int_equal(kernel.moved[0], child[0]);
@@ -487,13 +437,13 @@ static void all_are_moved_and_frozen_and_thawed(void **state)
     assert_int_equal(kernel.polls, 2);
     assert_int_equal(kernel.timeout[0], 101);
     assert_int_equal(kernel.timeout[1], 70);
-    assert_int_equal(freezer_holds(freezer, &key, &root), CHILDREN);
+    assert_int_equal(freezer_holds(freezer, &own, &root), CHILDREN);
     const struct tree_root none = {.shim = child[0], .shim_start = start_of(child[0])};
-    assert_int_equal(freezer_holds(freezer, &key, &none), 0);
-    freezer_thaw(freezer, &key, child[0]);
+    assert_int_equal(freezer_holds(freezer, &own, &none), 0);
+    freezer_thaw(freezer, &own, child[0]);
     assert_written("0");
     show(child[0], UNIT);
-    assert_int_equal(freezer_holds(freezer, &key, &root), 0);
+    assert_int_equal(freezer_holds(freezer, &own, &root), 0);
     assert_int_equal(kernel.moves, 2);
 }
 
@@ -501,16 +451,16 @@ static void a_pause_takes_no_longer_than_its_limit(void **state)
 {
     (void)state;
     make_cgroup(MOVING);
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_int_equal(kernel.moves, CHILDREN);
     assert_int_equal(kernel.polls, 1);
     assert_written("0");
     show(child[0], UNIT); /* how many there ever are */
     show(child[1], UNIT);
     write_file(unit_fd, OWN "/cgroup.events", FROZEN);
-    assert_false(freezer_freeze(freezer, &key, &root, 0));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, 0));
     assert_int_equal(kernel.moves, CHILDREN);
-    assert_true(freezer_freeze(freezer, &key, &root, 1));
+    assert_true(freezer_freeze(freezer, &own, record_fd, &root, 1));
     assert_int_equal(kernel.moves, 2 * CHILDREN);
 }
 
@@ -519,7 +469,7 @@ static void what_may_not_be_moved_is_not_frozen(void **state)
     (void)state;
     make_cgroup(FROZEN);
     kernel.refusal = EACCES;
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_int_equal(kernel.moves, 1);
     assert_written("0");
 }
@@ -531,7 +481,7 @@ static void a_move_counts_when_it_is_seen(void **state)
     show(child[1], UNIT "/" OWN);
     kernel.moves_in_vain = 1;
     kernel.freezes = true;
-    assert_true(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_true(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_int_equal(kernel.moves, 2);
     assert_int_equal(kernel.polls, 1);
 }
@@ -542,17 +492,17 @@ static void what_has_gone_is_not_waited_for(void **state)
     make_cgroup(FROZEN);
     kernel.goes = true;
     show_text(child[0], NULL);
-    assert_true(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_true(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_int_equal(kernel.moves, 1);
     assert_int_equal(kernel.moved[0], child[1]);
-    assert_int_equal(freezer_holds(freezer, &key, &root), 0);
+    assert_int_equal(freezer_holds(freezer, &own, &root), 0);
 }
 
 /* Whether the tree can be frozen while the file of a child says this. */
 static bool freezes(const char *text)
 {
     show_text(child[0], text);
-    return freezer_freeze(freezer, &key, &root, LIMIT);
+    return freezer_freeze(freezer, &own, record_fd, &root, LIMIT);
 }
 
 static void a_job_keeps_the_cgroups_that_it_has_made(void **state)
@@ -578,7 +528,7 @@ static void a_job_keeps_the_cgroups_that_it_has_made(void **state)
     assert_int_equal(kernel.moves, 0);
     assert_true(freezes("0::" UNIT "/" OWN "\n"));
     assert_int_equal(kernel.moves, 0);
-    assert_int_equal(freezer_holds(freezer, &key, &root), CHILDREN);
+    assert_int_equal(freezer_holds(freezer, &own, &root), CHILDREN);
 }
 
 static void what_nobody_knows_the_place_of_is_not_frozen(void **state)
@@ -605,11 +555,11 @@ static void what_nobody_knows_the_place_of_is_not_frozen(void **state)
     show_text(child[0], NULL);
     (void)snprintf(path, sizeof(path), "proc/%d/cgroup", (int)child[0]);
     make_folder(path);
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
     assert_int_equal(kernel.moves, 0);
     assert_int_equal(unlinkat(dir_fd, path, AT_REMOVEDIR), 0);
     assert_int_equal(symlinkat("cgroup", dir_fd, path), 0); /* a loop */
-    assert_false(freezer_freeze(freezer, &key, &root, LIMIT));
+    assert_false(freezer_freeze(freezer, &own, record_fd, &root, LIMIT));
 }
 
 static void an_earlier_keeper_may_have_been_elsewhere(void **state)
@@ -622,14 +572,14 @@ static void an_earlier_keeper_may_have_been_elsewhere(void **state)
     show(child[0], "/old/" OURS "17.22/" OWN "/own");
     show(child[1], "/old/" OURS "17.22");
     make_cgroup(FROZEN);
-    freezer_thaw(freezer, &key, child[0]);
+    freezer_thaw(freezer, &own, child[0]);
     assert_string_equal(
         read_file(dir_fd, "cgroup/old/" OURS "17.22/" OWN "/cgroup.freeze"), "1");
     assert_int_equal(unlinkat(unit_fd, OWN "/cgroup.freeze", 0), 0);
-    freezer_thaw(freezer, &key, child[1]);
+    freezer_thaw(freezer, &own, child[1]);
     assert_string_equal(
         read_file(dir_fd, "cgroup/old/" OURS "17.22/" OWN "/cgroup.freeze"), "1");
-    freezer_thaw(freezer, &key, child[0]);
+    freezer_thaw(freezer, &own, child[0]);
     assert_string_equal(
         read_file(dir_fd, "cgroup/old/" OURS "17.22/" OWN "/cgroup.freeze"), "0");
 }
@@ -649,16 +599,19 @@ static int make_record(void)
     int fd = record_create(dir_fd, NULL, &key, self.boot_id, KEEPER_KILL_TREE, &seed);
     assert_true(fd >= 0);
     assert_int_equal(record_write_started(fd, seed, &s), 0);
-    self.record_dir_fd = dir_fd;
     return fd;
 }
 
 static struct keeper_reply send_to(const struct job_key *to, int sig, uint32_t scope)
 {
-    const struct keeper_signal m = {
+    struct keeper_signal m = {
         .key = keeper_key_pack(to), .signal = (uint32_t)sig, .scope = scope};
     struct keeper_reply reply = {0};
-    signal_job(&self, &m, &reply);
+    int record = record_open(dir_fd, to);
+    memcpy(m.owner, generation, sizeof(m.owner));
+    signal_job(&self, &m, record >= 0 ? record : -1, &reply);
+    if (record >= 0)
+        (void)close(record);
     return reply;
 }
 
@@ -809,7 +762,7 @@ static void what_is_left_of_it_goes_on(void **state)
 {
     const int lock = make_record();
     (void)state;
-    make_left(OWN);
+    make_left();
     assert_int_equal(remove_record(&key), -EBUSY); /* it has not ended */
     assert_written("1");
     (void)close(lock);
@@ -825,8 +778,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(the_own_cgroup_is_it_where_it_was_delegated),
         T(without_a_cgroup_of_its_own_there_is_none),
-        T(what_is_left_without_a_record_goes_or_goes_on),
-        T(without_an_answer_it_is_left_alone),
         T(what_is_frozen_after_the_removal_goes_on),
         T(it_is_made_and_goes_with_the_record),
         T(all_are_moved_and_frozen_and_thawed),

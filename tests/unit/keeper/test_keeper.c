@@ -217,12 +217,11 @@ static void test_remove(void **state)
 }
 
 /* A job that has ended, and whose shim was stopped before it got round to it, which the
- * signal continues; a record that is none. */
+ * signal continues. */
 static void test_signal_nobody(void **state)
 {
     struct keeper_client *c = *state;
     struct job_key key = keeper_job_key();
-    char name[JOB_KEY_TEXT_MAX];
     assert_int_equal(
         keeper_job_start_shell(c, &key, "echo $$ >pid; exec sleep 60").status, 0);
     pid_t job = keeper_job_read_pid(c, "pid");
@@ -234,12 +233,6 @@ static void test_signal_nobody(void **state)
                      -ESRCH);
     r = keeper_client_wait(c, &key);
     keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
-    key = keeper_job_key();
-    (void)job_key_format(&key, name);
-    assert_int_equal(symlinkat("/nowhere", c->record_fd, name), 0);
-    assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status,
-                     -EIO); /* a damaged record */
-    assert_int_equal(unlinkat(c->record_fd, name, 0), 0);
 }
 
 /* In kill mode `main` if at all something may be left. */
@@ -389,11 +382,7 @@ static void test_shim_not_again_under_fire(void **state)
     } while (seen[n++] != shim && n < 1000);
     assert_int_equal(seen[n - 1], shim);
     seen[n++] = (pid_t)keeper_job_run(c, "exit 1").started.shim_pid; /* one that waits */
-    union keeper_message m = {.signal = {.head.op = KEEPER_SIGNAL,
-                                         .key = keeper_key_pack(&key),
-                                         .signal = SIGTERM,
-                                         .scope = KEEPER_SCOPE_TREE}};
-    keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
+    (void)keeper_client_send_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE);
     pid_t fresh = (pid_t)keeper_job_start_shell(c, &next, "exit 5").pid;
     for (unsigned i = 0; i < n; i++)
         assert_int_not_equal(fresh, seen[i]);
@@ -556,11 +545,7 @@ static void test_hello_supersedes(void **state)
     p.fd = old;
     assert_int_equal(poll(&p, 1, -1), 1);
     assert_int_equal(recv(old, &byte, 1, 0), 0);
-    m = (union keeper_message){.signal = {.head.op = KEEPER_SIGNAL,
-                                          .key = keeper_key_pack(&key),
-                                          .signal = SIGKILL,
-                                          .scope = KEEPER_SCOPE_TREE}};
-    keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
+    (void)keeper_client_send_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
     struct record r;
     assert_int_equal(record_probe(c->record_fd, &lost, c->boot_id, &r), 0);
     assert_int_equal(r.verdict, RECORD_ABSENT);
@@ -572,11 +557,16 @@ static void test_hello_supersedes(void **state)
     assert_int_equal(keeper_client_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE).status, 0);
 }
 
-/* Requests before HELLO, and of another version, are not served. */
+/* Requests before HELLO, and of another version, are not served. A keeper that is told of
+ * another version leaves; its jobs go on. */
 static void test_hello_first(void **state)
 {
     struct keeper_client *c = *state;
     struct job_key key = keeper_job_key();
+    int status = -1;
+    assert_int_equal(
+        keeper_job_start_shell(c, &key, "echo $$ >pid; exec sleep 60").status, 0);
+    pid_t job = keeper_job_read_pid(c, "pid");
     close(c->fd);
     c->fd = keeper_client_connect(c);
     assert_int_equal(keeper_client_signal(c, &key, SIGCONT, KEEPER_SCOPE_TREE).status,
@@ -589,6 +579,14 @@ static void test_hello_first(void **state)
     assert_int_equal(recv(c->fd, &m, sizeof(m), 0), sizeof(m.welcome));
     assert_int_equal(m.welcome.status, -EPROTO);
     assert_int_equal(recv(c->fd, &m, sizeof(m), 0), 0);
+    assert_int_equal(waitpid(c->keeper, &status, 0), c->keeper);
+    assert_int_equal(status, 0);
+    keeper_client_spawn(c);
+    assert_int_equal(keeper_client_hello(c).status, 0);
+    assert_int_equal(keeper_client_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE).status, 0);
+    struct record r = keeper_client_wait(c, &key);
+    keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGTERM);
+    assert_true(keeper_job_is_gone(job));
 }
 
 /* The end of a job is no message: its record says it, to whoever looks. */

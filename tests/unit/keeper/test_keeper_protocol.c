@@ -144,8 +144,10 @@ static void test_signal_fields(void **state)
         m.signal.signal = 9;
     }
     m.signal.scope = 0;
+    assert_true(keeper_request_is_valid(&m, sizeof(m.signal), 1));
+    assert_false(keeper_request_is_valid(&m, sizeof(m.signal), 2));
     m.signal.key.attempt = 0;
-    assert_false(keeper_request_is_valid(&m, sizeof(m.signal), 0));
+    assert_false(keeper_request_is_valid(&m, sizeof(m.signal), 1));
 }
 
 static void test_bye_fields(void **state)

@@ -46,7 +46,6 @@ static void keeper_with(struct keeper_client *c, uid_t uid, const char *score, i
     assert_true(c->keeper >= 0);
     if (c->keeper == 0) {
         struct keeper_config config = {.listen_fd = fd,
-                                       .record_dir_fd = c->record_fd,
                                        .peer_uid = uid,
                                        .rest_msec = -1};
         if (score != NULL)

@@ -65,6 +65,33 @@ static void test_a_damaged_record(void **state)
             -EIO);
 }
 
+/* Nor is something else one that comes in its place. */
+static void test_no_record_at_all(void **state)
+{
+    struct keeper_client *c = *state;
+    union keeper_message m = {.signal = {.head.op = KEEPER_SIGNAL,
+                                         .key = keeper_key_pack(&key),
+                                         .signal = SIGCONT,
+                                         .scope = KEEPER_SCOPE_TREE}};
+    uint64_t serial = keeper_client_send(c, &m, sizeof(m.signal), &c->dir_fd, 1);
+    assert_int_equal(keeper_client_reply(c, serial).status, -EIO);
+    serial = keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
+    assert_int_equal(keeper_client_reply(c, serial).status, -ESRCH);
+}
+
+/* It was removed when the signal was on its way: also from one that waits for its start. */
+static void test_a_record_that_has_gone(void **state)
+{
+    struct keeper_client *c = *state;
+    uint32_t seed;
+    int fd = record_create(c->record_fd, NULL, &key, c->boot_id, KEEPER_KILL_TREE, &seed);
+    assert_true(fd >= 0);
+    uint64_t serial = keeper_client_send_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
+    assert_int_equal(record_discard(c->record_fd, &key), 0);
+    assert_int_equal(keeper_client_reply(c, serial).status, -ESRCH);
+    (void)close(fd);
+}
+
 /* A shim that has its record and does not come to start the job: not for ever. */
 static void test_a_job_that_does_not_start(void **state)
 {
@@ -124,10 +151,7 @@ static void test_more_signals_than_processes(void **state)
 {
     enum { SIGNALS = 40, PROCESSES = 32 };
     struct keeper_client *c = *state;
-    union keeper_message m = {.signal = {.head.op = KEEPER_SIGNAL,
-                                         .key = keeper_key_pack(&key),
-                                         .signal = SIGTERM,
-                                         .scope = KEEPER_SCOPE_TREE}};
+    union keeper_message m = {.bye = {.head.op = KEEPER_BYE}};
     struct keeper_reply reply;
     unsigned refused = 0, waited = 0;
     uint64_t first = 0, last;
@@ -135,10 +159,9 @@ static void test_more_signals_than_processes(void **state)
     int fd = record_create(c->record_fd, NULL, &key, c->boot_id, KEEPER_KILL_TREE, &seed);
     assert_true(fd >= 0);
     for (int i = 0; i < SIGNALS; i++) {
-        uint64_t serial = keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
+        uint64_t serial = keeper_client_send_signal(c, &key, SIGTERM, KEEPER_SCOPE_TREE);
         first = i == 0 ? serial : first;
     }
-    m = (union keeper_message){.bye = {.head.op = KEEPER_BYE}};
     last = keeper_client_send(c, &m, sizeof(m.bye), NULL, 0);
     for (;;) {
         assert_int_equal(recv(c->fd, &reply, sizeof(reply), 0), sizeof(reply));
@@ -212,6 +235,8 @@ int main(void)
     cmocka_unit_test_setup_teardown(f, keeper_client_setup, keeper_client_teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_a_damaged_record),
+        TEST(test_no_record_at_all),
+        TEST(test_a_record_that_has_gone),
         TEST(test_a_job_that_does_not_start),
         TEST(test_a_number_that_is_anothers),
         TEST(test_more_signals_than_processes),

@@ -21,13 +21,12 @@ static uint8_t boot[RECORD_ID_SIZE];
 static const struct job_key key = {.id = 7, .index = JOB_NO_INDEX, .attempt = 1};
 static unsigned asked;
 
-pid_t __wrap_shim_pool_start(const struct shim_args *args, bool may_reuse, bool *ret_new);
+pid_t __wrap_shim_pool_start(const struct shim_args *args, bool may_reuse);
 
 /* Linked in the place of shim_pool_start(): no shim is to be had. */
-pid_t __wrap_shim_pool_start(const struct shim_args *args, bool may_reuse, bool *ret_new)
+pid_t __wrap_shim_pool_start(const struct shim_args *args, bool may_reuse)
 {
     (void)may_reuse;
-    (void)ret_new;
     assert_true(args->fd[SHIM_RECORD] >= 0);
     asked++;
     return -EMFILE;
@@ -60,9 +59,8 @@ static int start(int record)
                      .key = keeper_key_pack(&key),
                      .launch_size = sizeof(m.launch),
                      .kill_mode = KEEPER_KILL_TREE}};
-    bool is_new;
 
-    return start_job(&m.start, &record, true, &is_new);
+    return start_job(&m.start, &record, true);
 }
 
 static enum record_verdict verdict(void)

@@ -217,10 +217,6 @@ static void test_traced_shim(void **state)
 {
     struct keeper_client *c = *state;
     struct job_key key = keeper_job_key();
-    union keeper_message m = {.signal = {.head.op = KEEPER_SIGNAL,
-                                         .key = keeper_key_pack(&key),
-                                         .signal = SIGKILL,
-                                         .scope = KEEPER_SCOPE_TREE}};
     bool stopped = false;
     if (!set_trace_right(true))
         skip();
@@ -231,7 +227,7 @@ static void test_traced_shim(void **state)
     assert_int_equal(ptrace(PTRACE_INTERRUPT, shim, NULL, NULL), 0);
     keeper_job_wait_stopped(shim);
     while (!stopped) {
-        uint64_t serial = keeper_client_send(c, &m, sizeof(m.signal), NULL, 0);
+        uint64_t serial = keeper_client_send_signal(c, &key, SIGKILL, KEEPER_SCOPE_TREE);
         struct pollfd answer = {c->fd, POLLIN, 0};
         while (!stopped && poll(&answer, 1, 0) == 0)
             stopped = stop_killer(c, shim);

@@ -63,6 +63,47 @@ static void test_shim_of_a_main_process_killed(void **state)
     assert_true(keeper_job_is_gone((pid_t)r.started.pid) && keeper_job_is_gone(left));
 }
 
+/* A job whose environment names it, which forks, and the number of its child. */
+static pid_t start_named(struct keeper_client *c, const struct job_key *key,
+                         const char *file)
+{
+    char script[96], id[64],
+        *argv[] = {(char[]){"sh"}, (char[]){"-c"}, script, NULL},
+        *env[] = {(char[]){"PATH=/usr/bin:/bin"}, id, (char[]){"VOLT_ATTEMPT=1"}, NULL};
+    struct launch l = {.cwd = c->dir, .argv = argv, .argc = 3, .env = env, .envc = 3};
+    (void)snprintf(id, sizeof(id), "VOLT_JOB_ID=%llu", (unsigned long long)key->id);
+    (void)snprintf(script, sizeof(script),
+                   "setsid sh -c 'echo $$ >%s; exec sleep 60' & exec sleep 60", file);
+    assert_int_equal(keeper_client_start(c, key, &l, -1, KEEPER_KILL_TREE).status, 0);
+    return keeper_job_read_pid(c, file);
+}
+
+/* Each kill takes what is its own. */
+static void test_two_shims_killed(void **state)
+{
+    struct keeper_client *c = *state;
+    const struct job_key key[2] = {keeper_job_key(), keeper_job_key()};
+    const pid_t left[2] = {start_named(c, &key[0], "left0"),
+                           start_named(c, &key[1], "left1")};
+    struct record r[2];
+    for (int i = 0; i < 2; i++)
+        r[i] = keeper_client_wait_started(c, &key[i]);
+    for (int i = 0; i < 2; i++) {
+        kill((pid_t)r[i].started.shim_pid, SIGKILL);
+        keeper_job_wait_gone((pid_t)r[i].started.shim_pid);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct keeper_reply k =
+            keeper_client_signal(c, &key[i], SIGKILL, KEEPER_SCOPE_TREE);
+        assert_int_equal(k.status, 0);
+        assert_int_equal(k.survivors, 0);
+        assert_true(keeper_job_is_gone(left[i]) &&
+                    keeper_job_is_gone((pid_t)r[i].started.pid));
+        assert_int_equal(keeper_job_is_gone(left[1]), i == 1);
+        assert_int_equal(keeper_job_is_gone((pid_t)r[1].started.pid), i == 1);
+    }
+}
+
 static void test_terminate_tree(void **state)
 {
     struct keeper_client *c = *state;
@@ -249,6 +290,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(test_shim_killed),
         TEST(test_shim_of_a_main_process_killed),
+        TEST(test_two_shims_killed),
         TEST(test_terminate_tree),
         TEST(test_terminate_deep),
         TEST(test_kill_without_shim_awaits_all),

@@ -436,6 +436,42 @@ static void test_lock_is_life(void **state)
     assert_int_equal(r.verdict, RECORD_NEVER_RAN);
 }
 
+/* What a keeper is given: the same verdicts, and no way to other records. */
+static void test_by_its_descriptor(void **state)
+{
+    struct dir *d = *state;
+    const struct job_key mine = {34, JOB_NO_INDEX, 1}, link = {33, JOB_NO_INDEX, 1};
+    uint32_t seed;
+    struct record r;
+    char name[JOB_KEY_TEXT_MAX];
+    assert_int_equal(record_open(d->fd, &mine), -ENOENT);
+    int held = record_create(d->fd, NULL, &mine, boot, 0, &seed);
+    int fd = record_open(d->fd, &mine);
+    assert_true(held >= 0 && fd >= 0);
+    assert_int_equal(record_probe_fd(fd, &mine, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_RUNNING);
+    assert_false(r.has_started);
+    struct record_started s = {.pid = 1, .shim_pid = (uint32_t)getpid()};
+    assert_int_equal(record_write_started(held, seed, &s), 0);
+    close(held);
+    assert_int_equal(record_probe_fd(fd, &mine, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_SHIM_KILLED);
+    assert_int_equal(r.started.pid, 1);
+    assert_int_equal(record_probe_fd(fd, &link, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_DAMAGED); /* of another attempt */
+    assert_int_equal(record_remove(d->fd, NULL, &mine, boot), 0);
+    assert_int_equal(record_probe_fd(fd, &mine, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_ABSENT);
+    close(fd);
+    assert_int_equal(record_probe_fd(d->fd, &mine, boot, &r), 0);
+    assert_int_equal(r.verdict, RECORD_DAMAGED); /* a folder */
+    assert_int_equal(record_probe_fd(-1, &mine, boot, &r), -EBADF);
+    (void)job_key_format(&link, name);
+    assert_int_equal(symlinkat("/nowhere", d->fd, name), 0);
+    assert_int_equal(record_open(d->fd, &link), -EIO);
+    assert_int_equal(unlinkat(d->fd, name, 0), 0);
+}
+
 static void test_started(void **state)
 {
     struct dir *d = *state;
@@ -762,6 +798,7 @@ int main(void)
         cmocka_unit_test(test_each_byte_of_an_empty_slot),
         cmocka_unit_test(test_slot_of_another_record),
         cmocka_unit_test(test_lock_is_life),
+        cmocka_unit_test(test_by_its_descriptor),
         cmocka_unit_test(test_started),
         cmocka_unit_test(test_pool),
         cmocka_unit_test(test_no_file),

@@ -414,36 +414,24 @@ static void without_a_shim_it_is_the_session(void **state)
     end_family(&f);
 }
 
-static bool is_first_member(pid_t pid, const void *arg)
+static bool is_it(pid_t pid, const void *arg)
 {
-    return pid == ((const struct family *)arg)->member[0];
+    return pid == *(const pid_t *)arg;
 }
 
-/* It is killed with the rest, but listed where it belongs. */
-static void what_is_of_others_is_no_survivor(void **state)
+/* How many a killer of that keeper reaches of the root, where *other is of others. */
+static int reached_by_a_killer(struct tree_root root, const pid_t *other)
 {
-    struct family f = found_family();
-    const struct tree_root root = {.shim = f.parent,
-                                   .shim_start = start_of(f.parent),
-                                   .is_others = is_first_member,
-                                   .arg = &f};
-    struct tree_result r;
+    int status;
+    pid_t killer = fork();
 
-    (void)state;
-    refuses_signals = true;
-    tree_kill(&root, 5000, &r);
-    refuses_signals = false;
-    end_family(&f);
-    assert_int_equal(r.survivors, ALL - 1);
-    for (int i = 0; i < TREE_NAMED_MAX; i++)
-        assert_int_not_equal(r.named[i], f.member[0]);
-}
-
-static bool nobody_was_left(pid_t pid, const void *arg)
-{
-    (void)pid;
-    (void)arg;
-    return false;
+    root.session = getsid(0);
+    root.is_others = is_it;
+    root.arg = other;
+    if (killer == 0)
+        _exit((int)tree_signal(&root, SIGCONT));
+    assert_int_equal(waitpid(killer, &status, 0), killer);
+    return WEXITSTATUS(status);
 }
 
 /* What a keeper has inherited is looked for by its children alone: by a number that is
@@ -451,24 +439,32 @@ static bool nobody_was_left(pid_t pid, const void *arg)
 static void orphans_are_those_of_a_keeper_that_lives(void **state)
 {
     struct family f = found_family();
-    struct tree_root root = {.main = 1,
-                             .main_start = UINT64_MAX,
-                             .keeper = f.parent,
-                             .session = getsid(0),
-                             .was_left = nobody_was_left};
-    int status;
+    struct tree_root root = {.main = 1, .main_start = UINT64_MAX, .keeper = f.parent};
+    const pid_t other = f.member[0];
 
     (void)state;
-    uint32_t strangers = tree_signal(&root, SIGCONT);
+    int strangers = reached_by_a_killer(root, &other);
     root.keeper = getpid();
-    pid_t killer = fork();
-    if (killer == 0)
-        _exit((int)tree_signal(&root, SIGCONT));
-    pid_t ended = waitpid(killer, &status, 0);
+    int orphans = reached_by_a_killer(root, &other);
     end_family(&f);
     assert_int_equal(strangers, 0);
-    assert_int_equal(ended, killer);
-    assert_int_equal(WEXITSTATUS(status), ALL + 1);
+    assert_int_equal(orphans, ALL + 1); /* the other is no orphan */
+}
+
+/* But for what says so of itself and is of the main process all the same. */
+static void an_orphan_of_others_is_left_alone(void **state)
+{
+    struct family f = found_family();
+    struct tree_root root = {.main = 1, .main_start = UINT64_MAX, .keeper = getpid()};
+
+    (void)state;
+    int others = reached_by_a_killer(root, &f.parent);
+    root.main = f.parent;
+    root.main_start = start_of(f.parent);
+    int own = reached_by_a_killer(root, &f.parent);
+    end_family(&f);
+    assert_int_equal(others, 0);
+    assert_int_equal(own, ALL + 1);
 }
 
 int main(void)
@@ -484,8 +480,8 @@ int main(void)
         cmocka_unit_test(who_cannot_be_reached_is_named),
         cmocka_unit_test(no_time_is_left_but_each_is_reached),
         cmocka_unit_test(without_a_shim_it_is_the_session),
-        cmocka_unit_test(what_is_of_others_is_no_survivor),
         cmocka_unit_test(orphans_are_those_of_a_keeper_that_lives),
+        cmocka_unit_test(an_orphan_of_others_is_left_alone),
     };
 
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* who has lost its parent is reaped here */

@@ -41,7 +41,6 @@ _Noreturn static void be_keeper(int listen_fd)
                                .version = KEEPER_VERSION,
                                .pid = (uint32_t)getpid(),
                                .live = 1};
-    memset(w.generation, 1, sizeof(w.generation));
     (void)send(fd, &w, sizeof(w), MSG_NOSIGNAL);
     if (recv(fd, &m, sizeof(m), 0) != (ssize_t)sizeof(m.bye) || m.head.op != KEEPER_BYE)
         _exit(ELSE);
@@ -64,19 +63,6 @@ static pid_t fork_keeper(const char *dir)
         be_keeper(fd);
     (void)close(fd);
     return pid;
-}
-
-/* The keeper's records are where voltd looks for them. */
-static void write_generation(const char *dir)
-{
-    char path[64];
-
-    (void)snprintf(path, sizeof(path), "%s/generation", dir);
-    FILE *f = fopen(path, "we");
-    assert_non_null(f);
-    for (unsigned i = 0; i < RECORD_ID_SIZE; i++)
-        (void)fputs("01", f);
-    (void)fclose(f);
 }
 
 static void no_store(const char *dir)
@@ -120,7 +106,6 @@ static void refused(void (*prepare)(const char *dir), const char *why)
     config_defaults(&config);
     assert_int_equal(scratch_make(dir), 0);
     prepare(dir);
-    write_generation(dir);
     pid_t keeper = fork_keeper(dir);
     assert_int_equal(volt_runtime_new(&opt, &rt), 0);
     const struct life_options o = {.rt = rt,

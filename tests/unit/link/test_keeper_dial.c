@@ -226,17 +226,17 @@ static void what_cannot_be_started_is_an_error(void **state)
     char none[SCRATCH_MAX + 16];
 
     (void)state;
-    assert_int_equal(keeper_spawn(far, "/bin/true", dir, NULL, &pid), -ENAMETOOLONG);
+    assert_int_equal(keeper_spawn(far, "/bin/true", NULL, &pid), -ENAMETOOLONG);
     (void)snprintf(none, sizeof(none), "%s/none/x", dir);
-    assert_int_equal(keeper_spawn(none, "/bin/true", dir, NULL, &pid), -ENOENT);
+    assert_int_equal(keeper_spawn(none, "/bin/true", NULL, &pid), -ENOENT);
     assert_int_equal(mkdir(path, 0700), 0);
-    assert_int_equal(keeper_spawn(path, "/bin/true", dir, NULL, &pid), -EISDIR);
+    assert_int_equal(keeper_spawn(path, "/bin/true", NULL, &pid), -EISDIR);
     assert_int_equal(rmdir(path), 0);
     (void)snprintf(none, sizeof(none), "%s/program", dir);
-    assert_int_equal(keeper_spawn(path, none, dir, NULL, &pid), -ENOENT);
+    assert_int_equal(keeper_spawn(path, none, NULL, &pid), -ENOENT);
     assert_int_equal(pid, 0);
     assert_int_equal(keeper_dial(path), -ECONNREFUSED); /* nobody listens for it */
-    assert_int_equal(keeper_spawn(path, "/bin/true", dir, NULL, &pid), 0);
+    assert_int_equal(keeper_spawn(path, "/bin/true", NULL, &pid), 0);
     assert_true(pid > 1);
     assert_int_equal(getsid(pid), pid); /* the terminal of this process is not its own */
     assert_int_equal(stat(path, &st), 0);
@@ -278,7 +278,7 @@ static void it_gets_its_score_to_set(void **state)
     assert_int_equal(write(fd, script, strlen(script)), strlen(script));
     assert_int_equal(close(fd), 0);
     bool spared = spare_this("-1", was);
-    assert_int_equal(keeper_spawn(path, program, dir, NULL, &pid), 0);
+    assert_int_equal(keeper_spawn(path, program, NULL, &pid), 0);
     (void)spare_this(was, unused);
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
@@ -286,7 +286,7 @@ static void it_gets_its_score_to_set(void **state)
     assert_true(read(fd, text, sizeof(text) - 1) > 0);
     assert_int_equal(close(fd), 0);
     (void)snprintf(want, sizeof(want),
-                   spared ? "2 --spared\n/proc/%d/oom_score_adj\n" : "1", (int)pid);
+                   spared ? "1 --spared\n/proc/%d/oom_score_adj\n" : "0", (int)pid);
     assert_memory_equal(text, want, strlen(want));
 }
 

@@ -37,24 +37,24 @@ struct rig {
 };
 
 static const struct siphash_key secret = {1, 2};
+static const uint8_t owner[RECORD_ID_SIZE] = {1};
 
 static void rig_open(struct rig *g)
 {
     const char *bin = getenv("VOLT_BIN");
     struct volt_error err = {""};
-    struct keeper_link_info info;
     snprintf(g->program, sizeof(g->program), "%s/voltd-keeper",
              bin != NULL ? bin : "build/bin");
     struct keeper_link_options opt = {
         .socket_path = g->files.socket_path,
-        .record_dir = g->files.record_path,
+        .record_fd = g->files.record_fd,
+        .owner = owner,
         .program = g->program,
     };
     int r = keeper_link_open(&opt, &err, &g->link);
     if (r < 0)
         fail_msg("%s", err.text);
-    keeper_link_info(g->link, &info);
-    r = record_watch_open(g->files.record_fd, info.boot_id, &secret, &err, &g->watch);
+    r = record_watch_open(g->files.record_fd, g->files.boot_id, &secret, &err, &g->watch);
     if (r < 0)
         fail_msg("%s", err.text);
     assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 2}, &g->rt), 0);
@@ -482,7 +482,8 @@ static void test_another_version_is_replaced(void **state)
     /* With no program of its own a voltd leaves it alone: somebody else sees to
      * keepers. */
     struct keeper_link_options opt = {.socket_path = g.files.socket_path,
-                                      .record_dir = g.files.record_path};
+                                      .record_fd = g.files.record_fd,
+                                      .owner = owner};
     struct keeper_link *link;
     assert_int_equal(keeper_link_open(&opt, NULL, &link), -EPROTO);
     assert_int_equal(waitpid(old, &status, WNOHANG), 0);
@@ -501,7 +502,8 @@ static void test_cannot_start(void **state)
     (void)state;
     keeper_client_init(&files);
     struct keeper_link_options opt = {.socket_path = files.socket_path,
-                                      .record_dir = files.record_path,
+                                      .record_fd = files.record_fd,
+                                      .owner = owner,
                                       .program = "/no/such/keeper"};
     assert_int_equal(keeper_link_open(&opt, &err, &link), -ENOENT);
     assert_non_null(strstr(err.text, "/no/such/keeper"));

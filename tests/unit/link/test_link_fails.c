@@ -21,6 +21,7 @@
 #include "tests/support/keeper_client.h"
 
 static const struct siphash_key secret = {1, 2};
+static const uint8_t owner[RECORD_ID_SIZE] = {1};
 
 static struct {
     struct keeper_client files; /* the folder only; the link starts the keeper */
@@ -77,17 +78,16 @@ static int teardown(void **state)
 static int open_parts(void)
 {
     const struct keeper_link_options opt = {.socket_path = g.files.socket_path,
-                                            .record_dir = g.files.record_path,
+                                            .record_fd = g.files.record_fd,
+                                            .owner = owner,
                                             .program = g.program};
-    struct keeper_link_info info;
     struct volt_error err = {""};
     int r = keeper_link_open(&opt, &err, &g.link);
 
     assert_true(r == 0 || err.text[0]);
     if (r < 0)
         return r;
-    keeper_link_info(g.link, &info);
-    r = record_watch_open(g.files.record_fd, info.boot_id, &secret, &err, &g.watch);
+    r = record_watch_open(g.files.record_fd, g.files.boot_id, &secret, &err, &g.watch);
     if (r == 0)
         r = volt_runtime_new(&(struct volt_options){.workers = 1}, &g.rt);
     if (r == 0)

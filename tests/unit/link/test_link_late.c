@@ -27,11 +27,12 @@
 #include "daemon/link/record_make.h"
 #include "tests/support/keeper_client.h"
 
+static const uint8_t owner[RECORD_ID_SIZE] = {1};
+
 static struct {
     struct keeper_client files; /* the folder only */
     char program[512];
     struct keeper_link_options options;
-    uint8_t generation[RECORD_ID_SIZE];
     struct keeper_link *link;
     struct volt_runtime *rt;
     int gate; /* closed: a keeper that does not answer ends */
@@ -47,9 +48,9 @@ static int setup(void **state)
     (void)snprintf(g.program, sizeof(g.program), "%s/voltd-keeper",
                    bin ? bin : "build/bin");
     g.options = (struct keeper_link_options){.socket_path = g.files.socket_path,
-                                             .record_dir = g.files.record_path,
+                                             .record_fd = g.files.record_fd,
+                                             .owner = owner,
                                              .program = g.program};
-    assert_int_equal(record_generation_ensure(g.files.record_fd, g.generation), 0);
     return 0;
 }
 
@@ -170,8 +171,6 @@ static int welcome_one(int listen_fd)
     if (recv(fd, &m, sizeof(m), 0) < (ssize_t)sizeof(m.hello))
         _exit(1);
     w.head.serial = m.head.serial;
-    memcpy(w.boot_id, g.files.boot_id, RECORD_ID_SIZE);
-    memcpy(w.generation, g.generation, RECORD_ID_SIZE);
     if (send(fd, &w, sizeof(w), MSG_NOSIGNAL) != sizeof(w))
         _exit(1);
     return fd;
@@ -293,7 +292,6 @@ static void one_that_does_not_answer_is_not_waited_for(void **state)
     assert_true(keeper_link_is_late(g.link));
     assert_true(keeper_link_away_usec(g.link) > 0);
     keeper_link_info(g.link, &info);
-    assert_memory_equal(info.generation, g.generation, RECORD_ID_SIZE);
     begin_call(&join); /* waits for the one that follows */
     (void)close(g.gate);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -469,37 +467,6 @@ static void one_of_another_version_that_comes_later_is_let_be(void **state)
     close_link(true);
 }
 
-/* The directory was removed under it, and made again. */
-static void one_with_other_records_is_replaced(void **state)
-{
-    uint8_t other[RECORD_ID_SIZE];
-    struct keeper_link *link;
-    char aside[100];
-    int status;
-
-    (void)state;
-    keeper_client_spawn(&g.files);
-    assert_int_equal(keeper_client_hello(&g.files).status, 0); /* it has the directory */
-    (void)close(g.files.fd);
-    g.files.fd = -1;
-    pid_t old = g.files.keeper;
-    (void)snprintf(aside, sizeof(aside), "%s/aside", g.files.dir);
-    assert_int_equal(rename(g.files.record_path, aside), 0);
-    assert_int_equal(mkdir(g.files.record_path, 0700), 0);
-    struct keeper_link_options o = g.options;
-    o.program = NULL; /* somebody else sees to keepers */
-    assert_int_equal(keeper_link_open(&o, NULL, &link), -ESTALE);
-    int fd = open(g.files.record_path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_int_equal(record_generation_ensure(fd, other), 0);
-    (void)close(fd);
-    open_link();
-    assert_int_not_equal(keeper_pid(), old);
-    assert_int_equal(waitpid(old, &status, 0), old);
-    g.files.keeper = 0;
-    assert_int_equal(call(), 0);
-    close_link(true);
-}
-
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -513,7 +480,6 @@ int main(void)
         T(the_record_goes_with_its_start),
         T(an_answer_is_that_of_its_request),
         T(one_of_another_version_that_comes_later_is_let_be),
-        T(one_with_other_records_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
