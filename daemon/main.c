@@ -16,6 +16,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
+#include <pwd.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -451,7 +452,6 @@ static int start_jobs(struct daemon *d, struct volt_error *err)
         .keeper_path = d->keeper_path,
         .descriptors = d->job_descriptors,
         .socket = d->paths.socket.path,
-        .home = d->paths.home,
     };
     int r = find_keeper(d->keeper_path);
 
@@ -598,6 +598,26 @@ static void tell_where(const struct daemon *d)
                     d->paths.state_dir, strerror(-r));
 }
 
+/* The keeper takes from its environment what jobs are told of the account: what the user
+ * database says, whoever has started voltd. */
+static void name_account(void)
+{
+    const char *home = paths_home();
+
+    if (home)
+        (void)setenv("HOME", home, 1);
+    const struct passwd *entry = getpwuid(geteuid());
+    if (entry) {
+        (void)setenv("LOGNAME", entry->pw_name, 1);
+        (void)setenv("USER", entry->pw_name, 1);
+        (void)setenv("SHELL", entry->pw_shell, 1);
+        return;
+    }
+    (void)unsetenv("LOGNAME");
+    (void)unsetenv("USER");
+    (void)unsetenv("SHELL");
+}
+
 static int up(struct daemon *d)
 {
     static const char *const names[2] = {"varlink", "control"};
@@ -629,6 +649,7 @@ static int up(struct daemon *d)
     if (r < 0)
         return failed("directories", r, &err);
     widen_descriptor_table(&d->config);
+    name_account();
     r = start_runtime(d);
     if (r == 0)
         r = start_jobs(d, &err);

@@ -76,7 +76,6 @@ int paths_init(struct paths *p, bool user, const char *runtime_dir, const char *
     int r;
 
     *p = (struct paths){.runtime_lock = -1, .state_lock = -1};
-    (void)snprintf(p->home, sizeof(p->home), "%s", paths_home() ? paths_home() : "");
     if (runtime_dir)
         r = absolute(runtime_dir, dir, err);
     else if (user)

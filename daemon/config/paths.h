@@ -34,7 +34,6 @@ struct paths {
     char state_dir[PATH_MAX];
     char record_dir[PATH_MAX];
     char output_dir[PATH_MAX];
-    char home[PATH_MAX];          /* home of the account; "": none */
     int runtime_lock, state_lock; /* descriptors; -1: not held */
     pid_t holder;                 /* another voltd that holds one; 0: none is known */
 };

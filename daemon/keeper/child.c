@@ -28,6 +28,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "daemon/keeper/account.h"
 #include "base/poison.h"
 #include "daemon/keeper/tree.h"
 
@@ -202,7 +203,7 @@ static int child_run(void *arg)
     /* Not an error: an account that was given less may not take more. */
     (void)setpriority(PRIO_PROCESS, 0, 0);
     (void)umask(args->umask);
-    if (chdir(l.cwd != NULL ? l.cwd : "/") < 0)
+    if (chdir(l.cwd != NULL ? l.cwd : account_home()) < 0)
         return child_fail(c, CHILD_STEP_CWD, errno);
     enum child_step step = dress_stdio(args, &l, &error);
     if (step != CHILD_STEP_NONE)
@@ -211,6 +212,8 @@ static int child_run(void *arg)
         return child_fail(c, CHILD_STEP_CLOSE, errno);
     if ((error = limit_resources(&l)) < 0)
         return child_fail(c, CHILD_STEP_LIMITS, -error);
+    if (l.adds_account)
+        account_add(&l);
     CRASH_POINT("child-exec");
     if (l.script_at > 0)
         l.argv[l.script_at] = (char *)(uintptr_t)c->script;

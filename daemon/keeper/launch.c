@@ -60,7 +60,8 @@ int launch_decode(void *buf, size_t len, struct launch *ret)
     const struct launch_rlimit *rlimits =
         (const struct launch_rlimit *)(const void *)((char *)buf + sizeof(head));
     size_t at = sizeof(head) + head.nrlimits * sizeof(*rlimits);
-    size_t pointers = (size_t)head.argc + head.envc + 2;
+    size_t pointers = (size_t)head.argc + head.envc + 2 +
+                      (head.flags & LAUNCH_ACCOUNT ? LAUNCH_ACCOUNT_MAX : 0);
     if (at > len || pointers > (len - at) / sizeof(char *) ||
         !rlimits_are_valid(rlimits, head.nrlimits))
         return -EBADMSG;
@@ -86,6 +87,7 @@ int launch_decode(void *buf, size_t len, struct launch *ret)
         .argc = head.argc,
         .env = env,
         .envc = head.envc,
+        .adds_account = head.flags & LAUNCH_ACCOUNT,
         .rlimits = rlimits,
         .nrlimits = head.nrlimits,
     };

@@ -29,8 +29,8 @@ long launch_encode(const struct launch *l, void *buf, size_t size)
     if (l->argc > KEEPER_LAUNCH_MAX || l->envc > KEEPER_LAUNCH_MAX)
         return -E2BIG;
     size_t limits = l->nrlimits * sizeof(*l->rlimits);
-    size_t at =
-        sizeof(struct launch_head) + limits + (l->argc + l->envc + 2) * sizeof(char *);
+    size_t pointers = l->argc + l->envc + 2 + (l->adds_account ? LAUNCH_ACCOUNT_MAX : 0);
+    size_t at = sizeof(struct launch_head) + limits + pointers * sizeof(char *);
     if (at <= size) {
         memset(buf, 0, at);
         if (limits > 0)
@@ -54,6 +54,7 @@ long launch_encode(const struct launch *l, void *buf, size_t size)
                                .envc = (uint32_t)l->envc,
                                .nrlimits = (uint32_t)l->nrlimits,
                                .flags = (l->truncate ? LAUNCH_TRUNCATE : 0) |
+                                        (l->adds_account ? LAUNCH_ACCOUNT : 0) |
                                         (uint32_t)l->script_at * LAUNCH_SCRIPT_AT_1};
     if (at <= size)
         memcpy(buf, &head, sizeof(head));

@@ -182,7 +182,7 @@ struct launch_rlimit {
 
 /* What a job is started with. All strings are borrowed. */
 struct launch {
-    const char *cwd; /* NULL: "/" */
+    const char *cwd; /* NULL: the account's home */
     /* Files opened in the job's own process, after chdir; NULL: the descriptor of START,
      * or /dev/null. Outputs are appended to, made with 0666 less the umask, never
      * followed through a symlink, and must be regular files or /dev/null. */
@@ -193,6 +193,7 @@ struct launch {
     size_t argc;
     char **env; /* envc entries "NAME=value", then NULL */
     size_t envc;
+    bool adds_account; /* variables of the account come before these: account.h */
     const struct launch_rlimit *rlimits;
     size_t nrlimits;
 };
@@ -204,16 +205,18 @@ struct launch_head {
     uint32_t magic, version;
     uint64_t size; /* of the whole block */
     uint32_t argc, envc;
-    uint32_t nrlimits, flags; /* LAUNCH_TRUNCATE, and script_at above it */
+    uint32_t nrlimits, flags; /* these two, and script_at above them */
 };
 #define LAUNCH_TRUNCATE    1u
-#define LAUNCH_SCRIPT_AT_1 2u /* times script_at */
+#define LAUNCH_ACCOUNT     2u
+#define LAUNCH_SCRIPT_AT_1 4u /* times script_at */
 #define LAUNCH_SCRIPT_MAX  2  /* behind an interpreter and its argument */
+#define LAUNCH_ACCOUNT_MAX 6  /* variables */
 
 /* The launch block: a header, the resource limits, room for the two pointer tables, then
  * the strings (cwd, stdin, stdout, stderr, argv, environment), each with its NUL, and
  * nothing after the last. The room lets the decoder work in a private mapping without
- * allocating.
+ * allocating; with LAUNCH_ACCOUNT it is for the variables of the account as well.
  *
  * Encodes l into buf[size], when it fits. Returns the bytes it takes either way, or
  * -E2BIG (more than KEEPER_LAUNCH_MAX), or -EINVAL (no argv[0], an entry without

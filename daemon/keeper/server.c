@@ -35,6 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "daemon/keeper/account.h"
 #include "daemon/keeper/script_file.h"
 #include "daemon/keeper/shim_pool.h"
 #include "daemon/keeper/tree.h"
@@ -490,6 +491,7 @@ int keeper_init(const struct keeper_config *config)
         r = record_boot_id(keeper.self.boot_id);
     if (r < 0)
         return r;
+    account_init(environ, geteuid());
     script_file_init(config->scripts_dir);
     freezer_init(&keeper.self.freezer, "/proc", "/sys/fs/cgroup");
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)

@@ -292,7 +292,6 @@ static int open_run(struct core *core, const struct life_options *o,
                                   .runtime_dir = o->runtime_dir,
                                   .keeper_path = o->keeper_path,
                                   .descriptors = o->descriptors,
-                                  .home = o->home,
                                   .state_dir = o->state_dir};
 
     return run_open(&r, &parts_of(core)->keys->secret, &parts_to_set(core)->run, err);

@@ -19,7 +19,6 @@ struct life_options {
     const char *keeper_path;                          /* program; borrowed */
     uint64_t descriptors; /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
     const char *socket;   /* path of the socket, for the environment of jobs; borrowed */
-    const char *home;     /* home of the account that runs jobs; NULL: none; borrowed */
 };
 /* Connects to the keeper or starts it, replays the store, scans the records, starts the
  * tasks. After a failure the runtime may have been shut down. */

@@ -313,6 +313,8 @@ static int make_file(struct outputs *o, const struct output_path *p)
         r = openat(o->dir_fd, p->file, flags | O_EXCL, 0600);
         if (r < 0)
             r = -errno;
+        else
+            (void)fchmod(r, OUTPUT_MODE); /* whatever the umask */
     }
     return r;
 }

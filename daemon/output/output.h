@@ -67,7 +67,11 @@ int outputs_open(struct outputs *o, int state_fd, const char *state_dir);
 /* Closes it; zero-initialised outputs with descriptors -1 are allowed. */
 void outputs_close(struct outputs *o);
 
-/* Makes the output file of a job (0600) and opens it for appending. Returns a descriptor
+/* A job of another account may open its own output by /dev/stdout; nobody has a path to
+ * it, as the folders are 0700. */
+#define OUTPUT_MODE 0622
+
+/* Makes the output file of a job and opens it for appending. Returns a descriptor
  * or -errno. An existing file is an error, as ids are never reused; an empty one is
  * taken: an earlier voltd made it and died before the start was durable. */
 int output_create(struct outputs *o, const struct job_key *key, enum job_stream stream);

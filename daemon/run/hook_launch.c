@@ -220,27 +220,26 @@ static void put_job(struct made_env *m, const char *id, const char *socket)
     m->at = stpcpy(m->at, socket) + 1;
 }
 
-char **launch_env(char *const *base, char *const *given, char *const *more,
-                  const char *cwd, const struct job_key *key, const char *socket)
+char **launch_env(char *const *given, char *const *more, const char *cwd,
+                  const struct job_key *key, const char *socket)
 {
     char job[JOB_KEY_TEXT_MAX];
-    const size_t most = count(base) + count(given) + count(more) + OUR_VARIABLES;
+    const size_t most = count(given) + count(more) + OUR_VARIABLES;
     size_t room = OUR_VARIABLES * OUR_TEXT + 2 * strlen(socket);
 
     for (size_t i = 0; given[i]; i++)
-        if (is_pwd(given[i]))
+        if (is_pwd(given[i]) && cwd)
             room += sizeof("PWD=") + strlen(cwd);
     char **env = malloc((most + 1) * sizeof(*env) + room);
     if (!env)
         return NULL;
     struct made_env m = {env, 0, (char *)(env + most + 1)};
 
-    for (; *base; base++)
-        if (!has_name_of(given, *base) && !has_name_of(more, *base))
-            env[m.n++] = *base;
     for (; *given; given++)
-        if (is_pwd(*given))
+        if (is_pwd(*given) && cwd)
             put(&m, "PWD=", cwd);
+        else if (is_pwd(*given))
+            continue;
         else if (!is_ours(*given) && !has_name_of(more, *given))
             env[m.n++] = *given;
     for (; *more; more++)
@@ -297,11 +296,9 @@ static char **env_of(const struct preparing *p, char *const *more, const char *c
 {
     static char *const none[] = {NULL};
     const struct job_spec *spec = p->spec;
-    const struct run *run = parts_of(p->core)->run;
 
-    return launch_env(spec->env && !spec->env_adds ? none : account_env(run->account),
-                      spec->env ? job_env_strings(spec->env) : none, more, cwd, p->key,
-                      run->socket);
+    return launch_env(spec->env ? job_env_strings(spec->env) : none, more, cwd, p->key,
+                      parts_of(p->core)->run->socket);
 }
 
 static int pack(const struct preparing *p)
@@ -309,9 +306,9 @@ static int pack(const struct preparing *p)
     const struct job_spec *spec = p->spec;
     const struct job_key *key = p->key;
     struct launch_rlimit rlimits[JOB_RLIMITS];
-    const struct account *account = parts_of(p->core)->run->account;
-    struct launch l = {.cwd = spec->cwd ? spec->cwd : account_home(account),
-                       .stdin_path = spec->stdin_path};
+    struct launch l = {.cwd = spec->cwd,
+                       .stdin_path = spec->stdin_path,
+                       .adds_account = !spec->env || spec->env_adds};
     char output[PATH_MAX + 1], error[PATH_MAX + 1];
     struct slurm_env slurm;
     int r = -ENOMEM;

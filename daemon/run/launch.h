@@ -9,11 +9,12 @@
  * where "$" stands in front of it, and in a word with blanks, which is mostly a program
  * that has braces of its own. NULL: no memory. */
 char *launch_expand(const char *word, const char *index);
-/* Returns new, one allocation to be freed with free(): the variables of base, those that
- * are given instead of the same names and beside them, likewise more instead of both, and
- * our VOLT_* variables instead of all. PWD, where it is given, becomes cwd: the submitter
- * was perhaps in another directory, and programs believe it. NULL: no memory. */
-char **launch_env(char *const *base, char *const *given, char *const *more,
-                  const char *cwd, const struct job_key *key, const char *socket);
+/* Returns new, one allocation to be freed with free(): the variables that are given, more
+ * instead of the same names and beside them, and our VOLT_* variables instead of all.
+ * PWD, where it is given, becomes cwd: the submitter was perhaps in another directory,
+ * and programs believe it. cwd NULL: the keeper knows it, and PWD is dropped. NULL: no
+ * memory. */
+char **launch_env(char *const *given, char *const *more, const char *cwd,
+                  const struct job_key *key, const char *socket);
 
 #endif

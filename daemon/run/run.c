@@ -78,8 +78,7 @@ int run_open(const struct run_options *o, const struct siphash_key *secret,
         return error_set(err, -ENOMEM, "out of memory");
     run->record_fd = -1;
     run->socket = strdup(o->socket);
-    run->account = account_open(o->home, o->state_dir);
-    if (!run->socket || !run->account || meters_open(&run->meters) < 0)
+    if (!run->socket || meters_open(&run->meters) < 0)
         return error_set(err, -ENOMEM, "out of memory");
     r = open_records(run, o, err);
     return r < 0 ? r : open_keeper(run, o, secret, err);
@@ -117,7 +116,6 @@ void run_free(struct run *run)
         close(run->record_fd);
     }
     meters_free(run->meters);
-    account_free(run->account);
     free(run->socket);
     free(run);
 }

@@ -20,8 +20,7 @@ struct run_options {
     const char *runtime_dir; /* with the keeper's socket */
     const char *keeper_path; /* program; NULL: no keeper, no kind exec */
     uint64_t descriptors;    /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
-    const char *home;        /* of the account that jobs run as; NULL: none */
-    const char *state_dir;   /* of voltd */
+    const char *state_dir;   /* of voltd, for the scripts of jobs */
 };
 
 extern const struct kinds kinds_all; /* kinds.c */

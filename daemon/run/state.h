@@ -7,7 +7,6 @@
 #include "daemon/link/record_make.h"
 #include "daemon/link/record_watch.h"
 #include "daemon/output/output_meter.h"
-#include "daemon/run/account.h"
 #include "daemon/run/run.h"
 #include "daemon/run/record_removal.h"
 
@@ -17,10 +16,9 @@ struct run {
     int record_fd;              /* directory of the records; -1: none */
     struct record_pool spare;   /* files for the next of them; its own lock */
     uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
-    struct meters *meters;   /* its own locks */
-    char *socket;            /* for VOLT_ADDRESS and VOLT_JOB of jobs */
-    struct account *account; /* that jobs run as */
-    struct removal removal;  /* its own lock */
+    struct meters *meters;  /* its own locks */
+    char *socket;           /* for VOLT_ADDRESS and VOLT_JOB of jobs */
+    struct removal removal; /* its own lock */
 };
 
 #endif

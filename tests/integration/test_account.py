@@ -61,13 +61,21 @@ def test_without_a_home(private):
         assert printed(v, {"argv": ["pwd"]}) == "/\n"
 
 
-def test_the_state_of_voltd_is_no_home(private):
-    """So it is with the voltd of the system: a job must not have the store as its directory."""
-    private.env.update(HOME=str(private.state))
+def test_whoever_has_started_voltd(private):
+    """What says of another account than it runs as is not believed."""
+    private.env.update(LOGNAME="somebody", USER="else", SHELL="/of/theirs")
     private.start()
     with private.connect() as v:
-        assert variables(printed(v, {"argv": ["env"]}))["HOME"] == "/"
-        assert printed(v, {"argv": ["pwd"]}) == "/\n"
+        got = variables(printed(v, {"argv": ["env"]}))
+        assert {n: got[n] for n in account()} == account()
+
+
+def test_without_a_directory_a_job_has_no_pwd_of_the_submitter(private):
+    private.start()
+    with private.connect() as v:
+        spec = {"argv": ["/usr/bin/env"], "env": {"PWD": "/elsewhere", "A": "1"}}
+        assert variables(printed(v, spec)) == {"A": "1"}
+        assert variables(printed(v, {**spec, "cwd": "/usr"})) == {"A": "1", "PWD": "/usr"}
 
 
 def test_elements_and_jobs_of_the_store_get_them_too(private):

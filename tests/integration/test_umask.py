@@ -39,4 +39,4 @@ def test_outputs_of_jobs_that_waited_over_a_restart_can_be_read(private):
     until(over, "the jobs to end")
     found = modes(private)
     print(f"\nrestarts: {RESTARTS}, files of output by mode: {found}")
-    assert found == {"0o600": RESTARTS * WAITING}
+    assert found == {"0o622": RESTARTS * WAITING}

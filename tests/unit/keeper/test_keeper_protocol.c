@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include "daemon/keeper/account.h"
 #include "daemon/keeper/protocol.h"
 
 static char *argv[] = {(char[]){"sh"}, (char[]){"-c"}, (char[]){""}, NULL};
@@ -213,6 +214,30 @@ static void test_launch_round_trip(void **state)
     free(buf);
 }
 
+/* There is room for the variables of the account. */
+static void test_launch_account(void **state)
+{
+    char *const all[] = {(char[]){"HOME=/"}, (char[]){"LOGNAME=a"},
+                         (char[]){"USER=a"}, (char[]){"SHELL=/bin/b"},
+                         (char[]){"LANG=c"}, NULL};
+    struct launch l = sample;
+    size_t size;
+    (void)state;
+    l.adds_account = true;
+    uint8_t *buf = encode(&l, &size);
+    account_init(all, 1);
+    assert_int_equal(launch_decode(buf, size, &l), 0);
+    assert_true(l.adds_account);
+    account_add(&l);
+    assert_int_equal(l.envc, 2 + LAUNCH_ACCOUNT_MAX);
+    assert_string_equal(l.env[0], "HOME=/");
+    assert_string_equal(l.env[LAUNCH_ACCOUNT_MAX], "A=1");
+    assert_string_equal(l.env[LAUNCH_ACCOUNT_MAX + 1], "EMPTY=");
+    assert_null(l.env[l.envc]);
+    assert_string_equal(l.cwd, "/tmp"); /* the first string is whole */
+    free(buf);
+}
+
 /* The place of a script's path is behind the program, and one of its words. */
 static void test_launch_script(void **state)
 {
@@ -326,8 +351,8 @@ static void test_launch_each_flipped_bit(void **state)
         int r = launch_decode(copy, size, &l);
         if (bit == offsetof(struct launch_head, flags) * 8)
             assert_true(r == 0 && l.truncate && l.script_at == 0);
-        else if (bit == offsetof(struct launch_head, flags) * 8 + 1 ||
-                 bit == offsetof(struct launch_head, flags) * 8 + 2)
+        else if (bit == offsetof(struct launch_head, flags) * 8 + 2 ||
+                 bit == offsetof(struct launch_head, flags) * 8 + 3)
             assert_true(r == 0 && (l.script_at == 1 || l.script_at == 2));
         else if (bit < sizeof(struct launch_head) * 8)
             assert_int_equal(r, -EBADMSG); /* the head: any other change is seen */
@@ -399,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_launch_head),
         cmocka_unit_test(test_launch_limits),
         cmocka_unit_test(test_launch_script),
+        cmocka_unit_test(test_launch_account),
         cmocka_unit_test(test_launch_each_truncation),
         cmocka_unit_test(test_launch_each_flipped_bit),
         cmocka_unit_test(test_launch_refuses),

@@ -2,7 +2,6 @@
  * any more. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -197,23 +196,27 @@ static void test_a_signal_without_a_process_to_send_it(void **state)
     keeper_job_assert_end(&r, RECORD_END_SIGNAL, SIGKILL);
 }
 
-/* The job says that it is another one, of which nobody knows that it was lost: that does not
- * hide what lives on of it. */
+/* What a job has left says that it is of another one, of which nobody knows that it was
+ * lost: that does not hide what lives on of it. */
 static void test_a_survivor_under_another_name(void **state)
 {
     struct keeper_client *c = *state;
-    char *argv[] = {(char[]){"/bin/sleep"}, (char[]){"600"}, NULL};
-    char *env[] = {(char[]){"VOLT_JOB_ID=4711"}, (char[]){"VOLT_ATTEMPT=1"}, NULL};
-    const struct launch l = {.argv = argv, .argc = 2, .env = env, .envc = 2};
+    char *argv[] = {
+        (char[]){"sh"}, (char[]){"-c"},
+        (char[]){"(setsid sh -c 'echo $$ >left; exec sleep 60' &); exec sleep 60"}, NULL};
+    char *env[] = {(char[]){"PATH=/usr/bin:/bin"}, (char[]){"VOLT_JOB_ID=4711"},
+                   (char[]){"VOLT_ATTEMPT=1"}, NULL};
+    const struct launch l = {
+        .cwd = c->dir, .argv = argv, .argc = 3, .env = env, .envc = 3};
     struct job_key job = keeper_job_key();
 
     assert_int_equal(keeper_client_start(c, &job, &l, -1, KEEPER_KILL_TREE).status, 0);
+    pid_t left = keeper_job_read_pid(c, "left");
     struct record r = keeper_client_wait_started(c, &job);
-    char id[8] = "";
-    while (!proc_variable((pid_t)r.started.pid, "VOLT_JOB_ID", id, sizeof(id)))
-        (void)poll(NULL, 0, 1); /* its exec */
     (void)kill((pid_t)r.started.shim_pid, SIGKILL);
     keeper_job_wait_gone((pid_t)r.started.shim_pid);
+    (void)kill((pid_t)r.started.pid, SIGKILL);
+    keeper_job_wait_gone((pid_t)r.started.pid);
     shared->no_kill = true;
     const struct keeper_reply refused =
         keeper_client_signal(c, &job, SIGKILL, KEEPER_SCOPE_TREE);
@@ -222,7 +225,8 @@ static void test_a_survivor_under_another_name(void **state)
         keeper_client_signal(c, &job, SIGKILL, KEEPER_SCOPE_TREE);
     assert_int_equal(k.survivors, 0);
     assert_int_equal(refused.survivors, 1);
-    assert_int_equal(refused.survivor[0], r.started.pid);
+    assert_int_equal(refused.survivor[0], left);
+    assert_true(keeper_job_is_gone(left));
 }
 
 int main(void)

@@ -45,7 +45,8 @@ static void test_shim_of_a_main_process_killed(void **state)
     struct keeper_client *c = *state;
     struct job_key key = keeper_job_key();
     char *argv[] = {(char[]){"sh"}, (char[]){"-c"},
-                    (char[]){"sh -c 'echo $$ >left; exec sleep 60' & exec sleep 60"},
+                    (char[]){"(setsid sh -c 'echo $$ >left; exec sleep 60' &); "
+                             "exec sleep 60"},
                     NULL};
     char id[64],
         *env[] = {(char[]){"PATH=/usr/bin:/bin"}, id, (char[]){"VOLT_ATTEMPT=1"}, NULL};
@@ -63,7 +64,7 @@ static void test_shim_of_a_main_process_killed(void **state)
     assert_true(keeper_job_is_gone((pid_t)r.started.pid) && keeper_job_is_gone(left));
 }
 
-/* A job whose environment names it, which forks, and the number of its child. */
+/* A job whose environment names it, and the number of what it has left to its shim. */
 static pid_t start_named(struct keeper_client *c, const struct job_key *key,
                          const char *file)
 {
@@ -73,7 +74,7 @@ static pid_t start_named(struct keeper_client *c, const struct job_key *key,
     struct launch l = {.cwd = c->dir, .argv = argv, .argc = 3, .env = env, .envc = 3};
     (void)snprintf(id, sizeof(id), "VOLT_JOB_ID=%llu", (unsigned long long)key->id);
     (void)snprintf(script, sizeof(script),
-                   "setsid sh -c 'echo $$ >%s; exec sleep 60' & exec sleep 60", file);
+                   "(setsid sh -c 'echo $$ >%s; exec sleep 60' &); exec sleep 60", file);
     assert_int_equal(keeper_client_start(c, key, &l, -1, KEEPER_KILL_TREE).status, 0);
     return keeper_job_read_pid(c, file);
 }

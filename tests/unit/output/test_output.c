@@ -536,8 +536,8 @@ static void nobody_else_may_read_them(void **state)
     assert_int_equal(mode_of("spare"), 0700);
     assert_int_equal(mode_of("0"), 0700);
     assert_int_equal(mode_of("2/3000"), 0700);
-    assert_int_equal(mode_of("0/1.out"), 0600);
-    assert_int_equal(mode_of("2/3000/7.out"), 0600);
+    assert_int_equal(mode_of("0/1.out"), 0622);
+    assert_int_equal(mode_of("2/3000/7.out"), 0622);
 }
 
 /* What an end says of where the output is. */

@@ -28,8 +28,6 @@ static int setup(void **state)
     (void)state;
     bare_core_init(&core, NULL, NULL, 1);
     core.parts.run->socket = socket_path;
-    core.parts.run->account = account_open("/", NULL);
-    assert_non_null(core.parts.run->account);
     spec = job_spec_new();
     assert_non_null(spec);
     spec->argv = calloc(2, sizeof(*spec->argv));
@@ -48,7 +46,6 @@ static int teardown(void **state)
 {
     (void)state;
     job_spec_unref(spec);
-    account_free(core.parts.run->account);
     bare_core_fini(&core);
     return 0;
 }
