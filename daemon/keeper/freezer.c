@@ -109,16 +109,32 @@ static const char *below(const char *path, const char *cgroup)
 
 /* --- the delegated cgroup ----------------------------------------------------------- */
 
+static bool is_marked(int fd)
+{
+    char mark = '0';
+    if (fgetxattr(fd, "user.delegate", &mark, sizeof(mark)) != sizeof(mark))
+        (void)fgetxattr(fd, "trusted.delegate", &mark, sizeof(mark));
+    return mark == '1';
+}
+
+/* The parent's mark is that of a unit in which the keeper has a cgroup of its own. */
+static bool is_parent_marked(int fd)
+{
+    int parent = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool marked = parent != -1 && is_marked(parent);
+    if (parent != -1)
+        (void)close(parent);
+    return marked;
+}
+
 /* That it may be written says little: root may write anywhere. */
 static bool is_delegated(int fd)
 {
-    char mark = '0';
     struct statfs fs;
     if (fstatfs(fd, &fs) != 0 || fs.f_type != CGROUP2_SUPER_MAGIC)
         return false;
-    if (fgetxattr(fd, "user.delegate", &mark, sizeof(mark)) != sizeof(mark))
-        (void)fgetxattr(fd, "trusted.delegate", &mark, sizeof(mark));
-    return mark == '1' && faccessat(fd, "cgroup.procs", W_OK, 0) == 0;
+    return (is_marked(fd) || is_parent_marked(fd)) &&
+           faccessat(fd, "cgroup.procs", W_OK, 0) == 0;
 }
 
 void freezer_init(struct freezer *ret, const char *proc, const char *mount)

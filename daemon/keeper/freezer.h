@@ -1,8 +1,8 @@
 /* The cgroup (v2) of an attempt that is paused, which freezes all of its processes: they
  * stand still without a signal, so that no SIGCONT of others continues them, and their
- * parents see nothing. It needs a cgroup that was delegated to voltd's service, as
- * systemd does by Delegate=; without that there is none, and the tree is stopped by
- * SIGSTOP alone.
+ * parents see nothing. It needs a cgroup of the keeper's that was delegated, or is right
+ * below one, as systemd does by Delegate=; without that there is none, and the tree is
+ * stopped by SIGSTOP alone.
  *
  * It is made at the first pause: jobs that are never paused pay an rmdir and an open that
  * fail.

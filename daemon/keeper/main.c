@@ -3,19 +3,23 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "daemon/keeper/activated.h"
 #include "daemon/keeper/keeper.h"
 
 static const char help[] =
     "Usage: voltd-keeper [OPTION...]\n"
     "Starts jobs for voltd, which runs it with a listening socket as descriptor 3.\n"
     "\n"
-    "  --peer-uid UID  serve this user only (default: the own one)\n"
+    "  --activated     systemd runs it, for a connection; not as root\n"
+    "  --peer-uid UID  serve this user only, a number or a name (default: the own one;\n"
+    "                  with --activated the owner of the socket)\n"
     "  --scripts DIR   where the files of scripts are put that come with jobs\n"
     "  --spared        descriptor 4 is /proc/self/oom_score_adj, below 0: jobs get 0\n"
     "  --stay          do not leave when unused for 5 s\n"
@@ -30,9 +34,10 @@ static int fail(const char *what, int error)
 
 /* Nothing of the starter stays: jobs and shims outlive it, and what it left open in them
  * would never be closed. Standard error goes last, once there is nothing left to say. */
-static int settle(struct keeper_config *config)
+static int settle(struct keeper_config *config, bool is_activated)
 {
     struct stat st;
+    int r;
     if (fstat(config->listen_fd, &st) < 0 || !S_ISSOCK(st.st_mode))
         return fail("descriptor 3", ENOTSOCK);
     const int last = config->score_fd > 0 ? config->score_fd : config->listen_fd;
@@ -48,7 +53,11 @@ static int settle(struct keeper_config *config)
         return fail("/", errno);
     (void)umask(077);
     (void)setsid();
-    int r = keeper_init(config);
+    if (is_activated && (r = activated_tell_ready()) < 0)
+        return fail("NOTIFY_SOCKET", -r);
+    if (is_activated && (r = activated_await_place(geteuid())) < 0)
+        return fail("/proc/self/cgroup", -r);
+    r = keeper_init(config);
     if (r < 0)
         return fail("start", -r);
     if (dup2(null, STDERR_FILENO) < 0)
@@ -57,19 +66,51 @@ static int settle(struct keeper_config *config)
     return 0;
 }
 
-/* -1, and said: no uid. A number that is none would be root. */
-static int take_uid(const char *text, uid_t *ret)
+/* A number that is none would be root. */
+static bool parse_uid(const char *text, uid_t *ret)
 {
     char *end;
     errno = 0;
     unsigned long uid = strtoul(text, &end, 10);
-    if (errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' ||
-        uid >= (uid_t)-1) {
-        (void)fprintf(stderr, "voltd-keeper: --peer-uid %s: a uid is needed\n", text);
-        return -1;
-    }
+    if (errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' || uid >= (uid_t)-1)
+        return false;
     *ret = (uid_t)uid;
-    return 0;
+    return true;
+}
+
+/* Of an account of this machine. */
+static bool find_uid(const char *name, uid_t *ret)
+{
+    FILE *f = fopen("/etc/passwd", "re");
+    const struct passwd *entry = NULL;
+    while (f != NULL && (entry = fgetpwent(f)) != NULL &&
+           strcmp(entry->pw_name, name) != 0)
+        ;
+    if (entry != NULL)
+        *ret = entry->pw_uid;
+    if (f != NULL)
+        (void)fclose(f);
+    return entry != NULL;
+}
+
+/* -1, and said: no uid. */
+static int take_uid(const char *text, uid_t *ret)
+{
+    if (parse_uid(text, ret) || find_uid(text, ret))
+        return 0;
+    (void)fprintf(stderr, "voltd-keeper: --peer-uid %s: a uid is needed\n", text);
+    return -1;
+}
+
+/* What systemd gives is there, or it is said what is not. ret_peer: whom it is for. */
+static int check_activation(uid_t *ret_peer)
+{
+    if (geteuid() == 0)
+        return fail("--activated: not as root", EPERM);
+    if (!activated_has_socket())
+        return fail("--activated: a socket of systemd's", ENOENT);
+    int r = activated_peer(KEEPER_LISTEN_FD, ret_peer);
+    return r < 0 ? fail("descriptor 3", -r) : 0;
 }
 
 /* On standard output, if that takes it. An exit status. */
@@ -89,6 +130,7 @@ static int refuse_usage(void)
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
+        {"activated", no_argument, NULL, 'a'},
         {"peer-uid", required_argument, NULL, 'u'},
         {"scripts", required_argument, NULL, 'S'},
         {"spared", no_argument, NULL, 'o'},
@@ -99,16 +141,20 @@ int main(int argc, char **argv)
     };
     struct keeper_config config = {
         .listen_fd = KEEPER_LISTEN_FD,
-        .peer_uid = geteuid(),
+        .peer_uid = (uid_t)-1,
         .leave_usec = 5000000,
         .rest_msec = 100,
     };
+    uid_t peer = geteuid();
+    bool is_activated = false;
     int opt;
     while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
         if (opt == 'u' && take_uid(optarg, &config.peer_uid) < 0)
             return 2;
         else if (opt == 'u')
             continue;
+        else if (opt == 'a')
+            is_activated = true;
         else if (opt == 'S')
             config.scripts_dir = optarg;
         else if (opt == 'o')
@@ -124,7 +170,11 @@ int main(int argc, char **argv)
     }
     if (optind != argc)
         return refuse_usage();
-    if (settle(&config) != 0)
+    if (is_activated && check_activation(&peer) != 0)
+        return 1;
+    if (config.peer_uid == (uid_t)-1)
+        config.peer_uid = peer;
+    if (settle(&config, is_activated) != 0)
         return 1;
     return keeper_serve() < 0;
 }

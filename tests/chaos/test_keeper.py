@@ -1,6 +1,7 @@
 """The keeper alone, spoken to by a test: its start with the n-th call failing, peers that do
 not read, that send too much, that are somebody else; and what it does when nobody is left."""
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -10,6 +11,7 @@ import signal
 import socket
 import struct
 import subprocess
+import tempfile
 import types
 
 import pytest
@@ -162,7 +164,7 @@ def faults_in(path):
 
 @pytest.mark.parametrize("args, status, text", [
     (["--help"], 0, "Usage"), (["--version"], 0, "voltd-keeper"), (["--nonsense"], 2, "Usage"),
-    (["a", "b"], 2, "Usage"), (["--peer-uid", "root"], 2, "a uid is needed"),
+    (["a", "b"], 2, "Usage"), (["--peer-uid", "no such account"], 2, "a uid is needed"),
     (["--peer-uid=-1"], 2, "a uid is needed"), (["--peer-uid", "1x"], 2, "a uid is needed"),
     (["--peer-uid", "4294967295"], 2, "a uid is needed"), (["--peer-uid", "9" * 30], 2, "a uid is needed")])
 def test_words(tmp_path, args, status, text):
@@ -200,6 +202,62 @@ def test_nth_call_of_its_start(tmp_path, faults, error):
         if not hit:
             break
     assert 10 < n < 299
+
+
+NOBODY = 65534
+
+
+@contextlib.contextmanager
+def activated(owner=NOBODY, fds=1, pid="$$"):
+    """A keeper that is started as systemd does it, as an account that is not root: its process, and
+    the socket that hears of it. The program is run by a descriptor, as that account has no way to
+    where it is."""
+    who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 and owner else {}
+    name = f"volt-test-{os.getpid()}"
+    with tempfile.TemporaryDirectory(dir="/tmp") as path, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify, \
+            open(TEST_BIN / "voltd-keeper", "rb") as program:
+        listener.bind(path + "/sock")
+        listener.listen(8)
+        os.chmod(path, 0o755)
+        if who:
+            os.chown(path + "/sock", owner, -1)
+        notify.bind("\0" + name)
+        notify.settimeout(integration.LIMIT)
+        high = fcntl.fcntl(program, fcntl.F_DUPFD, 70)
+        listening = fcntl.fcntl(listener, fcntl.F_DUPFD, 71)
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", f"LISTEN_PID={pid} exec /proc/self/fd/4 --activated"], cwd="/",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={"PATH": "/usr/bin:/bin", "NOTIFY_SOCKET": "@" + name, "LISTEN_FDS": str(fds)},
+            preexec_fn=lambda: (os.dup2(listening, 3), os.dup2(high, 4)), close_fds=False, **who)
+        os.close(high)
+        os.close(listening)
+        try:
+            yield process, notify
+        finally:
+            process.terminate()
+            process.communicate(timeout=integration.LIMIT)
+
+
+def test_activated():
+    """It says that it is ready and waits for its place, which nobody gives it here: then it has not
+    begun to serve, and SIGTERM ends it as it ends anybody."""
+    with activated() as (process, notify):
+        assert notify.recv(100) == b"READY=1"
+        process.terminate()
+        assert process.wait(timeout=integration.LIMIT) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("how, text", [
+    ({"fds": 2}, "a socket of systemd's"), ({"pid": "1"}, "a socket of systemd's"), ({"owner": 0}, "not as root")])
+def test_activated_by_another(how, text):
+    if "owner" in how and os.geteuid() != 0:
+        pytest.skip("needs root: make check-root")
+    with activated(**how) as (process, _):
+        _, said = process.communicate(timeout=integration.LIMIT)
+        assert process.returncode == 1 and text in said.decode()
 
 
 def test_poll_fails(tmp_path, faults):

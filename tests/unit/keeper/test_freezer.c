@@ -53,6 +53,7 @@ static const struct job_key key = {.id = 17, .index = JOB_NO_INDEX, .attempt = 2
 static struct {
     bool is_other_type, fails;
     const char *user_mark, *trusted_mark;
+    bool marks_parent; /* instead of the keeper's own */
 
     int refusal;            /* errno of a move */
     bool goes;              /* what is moved ends instead */
@@ -161,9 +162,10 @@ ssize_t __wrap_fgetxattr(int fd, const char *name, void *ret, size_t size)
 {
     const bool is_user = strcmp(name, "user.delegate") == 0;
     const char *mark = is_user ? kernel.user_mark : kernel.trusted_mark;
-    (void)fd;
+    struct stat st, unit;
+    assert_int_equal(fstat(fd, &st) | fstat(unit_fd, &unit), 0);
     assert_true(is_user || strcmp(name, "trusted.delegate") == 0);
-    if (mark == NULL)
+    if (mark == NULL || (kernel.marks_parent && st.st_ino == unit.st_ino))
         return -1;
     assert_int_equal(size, 1);
     memcpy(ret, mark, size);
@@ -330,6 +332,12 @@ static void the_own_cgroup_is_it_where_it_was_delegated(void **state)
     assert_true(is_found());
     kernel.trusted_mark = NULL;
     assert_false(is_found());
+    kernel.user_mark = "1";
+    kernel.marks_parent = true;
+    assert_true(is_found());
+    kernel.user_mark = NULL;
+    assert_false(is_found());
+    kernel.marks_parent = false;
     kernel.user_mark = "1";
     assert_int_equal(unlinkat(unit_fd, "cgroup.procs", 0), 0);
     assert_false(is_found());
