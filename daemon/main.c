@@ -62,6 +62,9 @@ static const char help[] =
     "  --config FILE       read FILE and FILE.d/*.conf instead of the default files\n"
     "  --runtime-dir DIR   sockets and lock\n"
     "  --state-dir DIR     job ids, records, output\n"
+    "  --keepers DIR       each user's jobs run by a voltd-keeper of that user, which\n"
+    "                      systemd starts behind the socket DIR/UID (default: all jobs\n"
+    "                      by one voltd-keeper, which voltd starts)\n"
     "  --workers N         threads of the scheduler (default: Workers=, or one per two CPUs)\n"
     "  --check-config      read the configuration, print every mistake in it, and exit;\n"
     "                      exit status 0: there is none, 1: there is one\n"
@@ -80,7 +83,7 @@ static const char help[] =
 struct options {
     const char *program;
     bool user, system; /* one of them after parse_options() */
-    const char *config, *runtime_dir, *state_dir;
+    const char *config, *runtime_dir, *state_dir, *keepers_dir;
     uint64_t workers; /* 0: as configured */
     bool check_config, check_store, accept_store;
 };
@@ -163,6 +166,11 @@ static int take_option(struct options *o, int opt, const char *given)
     case 'd':
         status = take_path(&o->state_dir, "--state-dir", "directory", optarg);
         break;
+    case 'K':
+        status = take_path(&o->keepers_dir, "--keepers", "directory", optarg);
+        if (!status && *optarg != '/')
+            status = usage("--keepers %s: an absolute path is needed", optarg);
+        break;
     case 'w':
         status = take_workers(o, optarg);
         break;
@@ -198,6 +206,7 @@ static int parse_options(int argc, char **argv, struct options *o)
         {"config", required_argument, NULL, 'c'},
         {"runtime-dir", required_argument, NULL, 'r'},
         {"state-dir", required_argument, NULL, 'd'},
+        {"keepers", required_argument, NULL, 'K'},
         {"workers", required_argument, NULL, 'w'},
         {"check-config", no_argument, NULL, 'n'},
         {"check-store", no_argument, NULL, 'k'},
@@ -449,11 +458,12 @@ static int start_jobs(struct daemon *d, struct volt_error *err)
         .runtime_dir = d->paths.runtime_dir,
         .state_dir = d->paths.state_dir,
         .record_dir = d->paths.record_dir,
-        .keeper_path = d->keeper_path,
+        .keeper_path = d->options.keepers_dir ? NULL : d->keeper_path,
+        .keepers_dir = d->options.keepers_dir,
         .descriptors = d->job_descriptors,
         .socket = d->paths.socket.path,
     };
-    int r = find_keeper(d->keeper_path);
+    int r = o.keeper_path ? find_keeper(d->keeper_path) : 0;
 
     if (r < 0) {
         log_error("cannot run %s: %s", d->keeper_path, strerror(-r));
@@ -507,7 +517,7 @@ static int start_server(struct daemon *d, struct volt_error *err)
                                   .stdin_files = d->stdin_files,
                                   .turns = &d->turns,
                                   .malformed = &d->malformed,
-                                  .root_only = geteuid() == 0,
+                                  .root_only = geteuid() == 0 && !d->options.keepers_dir,
                                   .user_mode = d->options.user};
     d->server = server_new(&d->service, &d->config);
     if (!d->server)

@@ -30,7 +30,7 @@ int keeper_init(const struct keeper_config *config);
 /* Serves until it is time to leave or SIGTERM. 0 or -errno. */
 int keeper_serve(void);
 
-#define KEEPER_SHIMS_MAX 32768
+#define KEEPER_SHIMS_MAX  32768
 #define KEEPER_KILLED_MAX 4096
 
 /* Oldest first, but for gaps that the newest has filled. */

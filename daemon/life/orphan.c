@@ -19,7 +19,7 @@
 #include "daemon/core/table.h"
 #include "daemon/life/orphan.h"
 #include "daemon/dispatch/dispatch.h"
-#include "daemon/link/keeper_link.h"
+#include "daemon/link/keeper_links.h"
 #include "daemon/link/record_watch.h"
 #include "daemon/observe/log.h"
 #include "daemon/query/history.h"
@@ -98,13 +98,16 @@ static int known_ended(struct core *core, const struct job_key *key,
     return r > 0 ? 0 : r == 0 ? -ENOENT : r;
 }
 
-/* Reads how the job or element of a record stands. Returns as known_element() does;
- * -ENOENT also if the record's attempt is later than all known ones. */
-static int known(struct core *core, const struct job_key *key, struct job_status *ret)
+/* Reads how the job or element of a record stands, and whose it is, where that is in
+ * memory. Returns as known_element() does; -ENOENT also if the record's attempt is later
+ * than all known ones. */
+static int known(struct core *core, const struct job_key *key, struct job_status *ret,
+                 uid_t *ret_owner)
 {
     const struct job *job = table_get(parts_of(core)->table, key->id);
     int r = 0;
 
+    *ret_owner = job ? job->owner.uid : KEEPER_OF_NOBODY;
     if (!job)
         return known_ended(core, key, ret);
     if ((key->index == JOB_NO_INDEX) != !job->array)
@@ -159,14 +162,15 @@ static int add(const struct job_key *key, void *arg)
     struct core *core = scan->core;
     struct job_status st;
     struct record rec;
-    int r = known(core, key, &st);
+    uid_t owner;
+    int r = known(core, key, &st, &owner);
 
     if (key->id > scan->max)
         scan->max = key->id;
     if (r == 0 &&
         (st.state == JOB_DONE || st.state == JOB_QUEUED || st.attempt > key->attempt))
-        return removal_add(core, key, true); /* voltd ended before it could remove the
-                                              * record, or crashed */
+        return removal_add(core, key, owner, true); /* voltd ended before it could remove
+                                                     * the record, or crashed */
     if (r == 0)
         return 0; /* the job adopts the record */
     if (r != -ENOENT)
@@ -177,7 +181,7 @@ static int add(const struct job_key *key, void *arg)
     if (r < 0)
         return r;
     if (rec.verdict == RECORD_NEVER_RAN)
-        return removal_add(core, key, false);
+        return removal_add(core, key, owner, false);
     struct orphan *o = new_orphan(scan);
     if (!o)
         return -ENOMEM;
@@ -268,8 +272,8 @@ static enum volt_poll orphan_poll(struct volt_cx *cx, void *state)
         return VOLT_READY;
     while (o->record.verdict == RECORD_SHIM_KILLED) {
         keeper_call_fini(&o->kill);
-        keeper_call_init_signal(&o->kill, run_link(o->core), &o->orphan->key, SIGKILL,
-                                KEEPER_SCOPE_TREE);
+        keeper_call_init_signal(&o->kill, run_link(o->core, KEEPER_OF_NOBODY),
+                                &o->orphan->key, SIGKILL, KEEPER_SCOPE_TREE);
         VOLT_AWAIT(o->at, keeper_call_poll(cx, &o->kill));
         if (keeper_call_status(&o->kill) != -ECONNRESET)
             break;

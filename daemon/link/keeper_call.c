@@ -152,6 +152,14 @@ static void wake(struct volt_waker *waker)
     volt_waker_fini(waker);
 }
 
+/* Lock held. Something that the link's task is to look at: a call that awaits its answer,
+ * or one that waits for a connection which is made for calls alone. */
+static bool has_news_locked(const struct keeper_link *link)
+{
+    return link->flying.first != NULL ||
+           (link->rest_usec > 0 && link->fd < 0 && link_next_locked(link) != NULL);
+}
+
 void keeper_link_flush(struct keeper_link *link)
 {
     struct keeper_call *finished;
@@ -160,7 +168,7 @@ void keeper_link_flush(struct keeper_link *link)
         struct volt_waker waker = {NULL};
         vlock_lock(&link->lock);
         finished = link_flush_locked(link, &waker);
-        look |= link->flying.first != NULL && !link->watched;
+        look |= has_news_locked(link) && !link->watched;
         link->watched |= look;
         vlock_unlock(&link->lock);
         wake(&waker);
@@ -174,6 +182,7 @@ static void call_init(struct keeper_call *c, struct keeper_link *link, enum keep
 {
     memset(c, 0, sizeof(*c));
     c->link = link;
+    c->reply.status = link ? 0 : -ENOTCONN;
     c->record_fd = -1;
     c->size = size;
     c->request.head = (struct keeper_head){KEEPER_MAGIC, op, 0};
@@ -206,6 +215,8 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
         m->fds |= KEEPER_FD_STDIN << i;
         c->fds[c->fds_n++] = fds[i];
     }
+    if (link == NULL)
+        drop_record(c);
 }
 
 void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
@@ -213,7 +224,8 @@ void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
 {
     call_init(c, link, KEEPER_SIGNAL, sizeof(c->request.signal));
     c->request.signal.key = keeper_key_pack(key);
-    memcpy(c->request.signal.owner, link->owner, RECORD_ID_SIZE);
+    if (link != NULL)
+        memcpy(c->request.signal.owner, link->owner, RECORD_ID_SIZE);
     c->request.signal.signal = (uint32_t)sig;
     c->request.signal.scope = scope;
     c->lane = sig == SIGKILL ? LANE_KILL : LANE_SIGNAL;
@@ -227,6 +239,8 @@ void keeper_call_is_again(struct keeper_call *c)
 void keeper_call_send(struct keeper_call *c)
 {
     c->polled = 1;
+    if (c->link == NULL)
+        return;
     vlock_lock(&c->link->lock);
     c->state = CALL_UNSENT;
     list_add_last(&c->link->waiting[c->lane], &c->node);
@@ -240,6 +254,8 @@ enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c)
         return VOLT_PENDING;
     if (!c->polled)
         keeper_call_send(c);
+    if (c->link == NULL)
+        return VOLT_READY;
     vlock_lock(&c->link->lock);
     bool done = c->state == CALL_DONE;
     c->unsent = c->state == CALL_UNSENT;
@@ -255,6 +271,8 @@ enum volt_poll keeper_call_poll(struct volt_cx *cx, struct keeper_call *c)
 bool keeper_call_withdraw(struct keeper_call *c)
 {
     struct volt_waker waker = {NULL};
+    if (c->link == NULL)
+        return false;
     vlock_lock(&c->link->lock);
     bool mine = c->state == CALL_UNSENT;
     if (mine) {

@@ -45,6 +45,43 @@ void keeper_link_close(struct keeper_link *link)
         (void)close(fd);
 }
 
+bool keeper_link_may_rest(struct keeper_link *link)
+{
+    unsigned unsent;
+    if (link->rest_usec == 0)
+        return false;
+    vlock_lock(&link->lock);
+    (void)keeper_link_open_calls_locked(link, &unsent);
+    const bool rests = unsent == 0;
+    link->watched = !rests;
+    if (rests) {
+        link->lost_usec = 0;
+        link->asked = false;
+    } else if (link->lost_usec == 0) {
+        link->lost_usec = volt_now_usec();
+    }
+    vlock_unlock(&link->lock);
+    return rests;
+}
+
+int keeper_link_leave_idle(struct keeper_link *link, uint64_t *ret_usec)
+{
+    unsigned unsent;
+    int fd = -1;
+    const uint64_t now = volt_now_usec();
+    vlock_lock(&link->lock);
+    const bool busy = keeper_link_open_calls_locked(link, &unsent) > 0;
+    const uint64_t since = busy ? now : link->heard_usec;
+    if (now < since + link->rest_usec) {
+        *ret_usec = since + link->rest_usec - now;
+    } else {
+        fd = link->fd;
+        link->fd = -1;
+    }
+    vlock_unlock(&link->lock);
+    return fd;
+}
+
 static void link_destroy(struct keeper_link *link)
 {
     if (link == NULL)
@@ -169,6 +206,7 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     link->fd = -1;
     volt_notify_init(&link->sent);
     link->descriptors = opt->descriptors;
+    link->rest_usec = opt->rest_usec;
     link->socket_path = strdup(opt->socket_path);
     link->record_fd = opt->record_fd;
     memcpy(link->owner, opt->owner, sizeof(link->owner));
@@ -176,12 +214,10 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     link->program = opt->program != NULL ? strdup(opt->program) : NULL;
     if (link->socket_path == NULL || (opt->program != NULL && link->program == NULL))
         goto fail;
+    r = link->rest_usec > 0 ? 0 : -ECONNRESET;
     /* Again when the one that answered was just leaving. */
-    for (int tries = 0; tries < OPEN_TRIES; tries++) {
+    for (int tries = 0; keeper_link_is_broken(r) && tries < OPEN_TRIES; tries++)
         r = link_connect_once(link);
-        if (!keeper_link_is_broken(r))
-            break;
-    }
     if (r == -ETIMEDOUT) /* it stands still */
         link->lost_usec = volt_now_usec();
     else if (r < 0)
@@ -223,7 +259,8 @@ static void link_say_bye(struct keeper_link *link, bool settled)
 
 void keeper_link_free(struct keeper_link *link, bool settled)
 {
-    if (link != NULL && link->fd >= 0)
+    /* One that rests has a keeper that leaves by itself. */
+    if (link != NULL && link->fd >= 0 && link->rest_usec == 0)
         link_say_bye(link, settled);
     link_destroy(link);
 }

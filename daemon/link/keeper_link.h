@@ -1,5 +1,5 @@
-/* voltd's end of the link to voltd-keeper: one connection, driven by one libvolt task,
- * and requests as leaf futures.
+/* voltd's end of the link to a voltd-keeper: one connection, driven by one libvolt task,
+ * and requests as leaf futures. keeper_links.h says which keepers there are.
  *
  * keeper_link_open() connects to the keeper that listens on the socket, or binds the
  * socket and starts one, and returns when HELLO has been answered. It blocks and is meant
@@ -9,7 +9,10 @@
  *
  * When the connection breaks, calls that had been sent answer -ECONNRESET: whether the
  * keeper did it is written in the record, nowhere else (record_probe). Calls not yet sent
- * wait and go to the next keeper, which the link finds or starts by itself. */
+ * wait and go to the next keeper, which the link finds or starts by itself.
+ *
+ * A link that rests (rest_usec) connects when a call waits, and leaves a keeper that has
+ * had nothing to answer for so long. */
 #ifndef DAEMON_LINK_KEEPER_LINK_H
 #define DAEMON_LINK_KEEPER_LINK_H
 
@@ -24,7 +27,9 @@
 struct keeper_link;
 
 struct keeper_link_options {
-    const char *socket_path; /* <runtime dir>/keeper.sock */
+    const char *socket_path;
+    uint64_t rest_usec;      /* connected only for calls and for so long after the latest
+                                answer; 0: always, from the start */
     int record_fd;           /* the directory of records; borrowed */
     const uint8_t *owner;    /* struct keeper_signal; RECORD_ID_SIZE bytes */
     const char *scripts_dir; /* of the keeper: script_file.h; NULL: none */
@@ -92,7 +97,9 @@ struct keeper_call {
     struct keeper_reply reply;
 };
 
-/* Takes args->record_fd, which is -1 then: it is closed when it was sent, so that the
+/* link NULL, for this and the next: there is none, and the answer is -ENOTCONN.
+ *
+ * Takes args->record_fd, which is -1 then: it is closed when it was sent, so that the
  * keeper alone has it, or when it will not be. The other descriptors and the launch block
  * stay the caller's and must stay until READY or _fini. */
 void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,

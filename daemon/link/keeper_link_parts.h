@@ -37,6 +37,7 @@ struct keeper_link {
     int record_fd; /* the directory of records; borrowed */
     uint8_t owner[RECORD_ID_SIZE];
     uint64_t descriptors;
+    uint64_t rest_usec;
     pid_t child; /* a keeper of ours to reap, 0: none; link's task only */
 
     vlock lock; /* protects what follows */
@@ -51,7 +52,8 @@ struct keeper_link {
     bool watched;        /* the link's task looks again whether calls are answered */
     struct keeper_link_info info;
 
-    struct volt_notify sent; /* a call was, and the link's task does not look */
+    struct volt_notify sent; /* a call was, or waits for a connection that nobody makes,
+                                and the link's task does not look */
 };
 
 /* --- keeper_call.c ------------------------------------------------------------------ */
@@ -86,5 +88,12 @@ int keeper_link_judge_welcome(struct keeper_link *link, const union keeper_messa
 void keeper_link_set_connected(struct keeper_link *link, int fd,
                                const struct keeper_welcome *w);
 void keeper_link_close(struct keeper_link *link);
+/* Whether the link has nothing to do without a connection: from then on the next call
+ * notifies `sent`. Otherwise calls are known to wait from now on. */
+bool keeper_link_may_rest(struct keeper_link *link);
+/* Takes the connection from the link if it rests and nobody has asked the keeper anything
+ * for rest_usec. Returns the descriptor, which is the caller's; -1, and
+ * *ret_usec says when to look again. */
+int keeper_link_leave_idle(struct keeper_link *link, uint64_t *ret_usec);
 
 #endif

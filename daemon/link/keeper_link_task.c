@@ -15,6 +15,9 @@
 
 #define RETRY_MIN_USEC 2000
 #define RETRY_MAX_USEC 1000000
+/* Where somebody else starts the keeper, which may be refused for long: an account that
+ * has expired, a unit that is masked. */
+#define RETRY_RESTS_USEC 60000000
 /* Longer than a disk makes a healthy keeper wait. */
 #define PATIENCE_USEC UINT64_C(5000000)
 /* Between two SIGCONT for one that does not answer. */
@@ -25,7 +28,8 @@ struct link_task {
     struct keeper_link *link;
     struct volt_runtime *rt;
     struct volt_io io; /* on the connection, or on one that awaits its WELCOME */
-    int dialled;       /* that one; -1: none */
+    bool connected;
+    int dialled; /* that one; -1: none */
     struct keeper_log log;
     uint64_t since; /* when the connection was made, */
     bool answered;  /* and whether it has brought an answer */
@@ -36,6 +40,9 @@ struct link_task {
     struct volt_io
         children; /* SIGCHLD: the keeper that this voltd has started, stopped */
     bool has_children;
+    struct volt_sleep idle; /* of a link that rests: when to look whether it does */
+    bool has_idle;
+    int left; /* the connection that was left then; -1: none */
     struct volt_sleep pause;
     uint64_t pause_usec;
     union keeper_message message;
@@ -137,6 +144,23 @@ static void watch_child(struct volt_cx *cx, struct link_task *t)
             keeper_continue(t->link->child);
 }
 
+/* True: nobody has asked the keeper anything for long, and the link has left it. */
+static bool leaves_idle(struct volt_cx *cx, struct link_task *t)
+{
+    uint64_t rest = t->link->rest_usec;
+    while (t->link->rest_usec > 0 && t->dialled < 0 && t->left < 0) {
+        if (t->has_idle && volt_sleep_poll(cx, &t->idle) == VOLT_PENDING)
+            return false;
+        volt_sleep_fini(&t->idle);
+        if (t->has_idle)
+            t->left = keeper_link_leave_idle(t->link, &rest);
+        t->has_idle = t->left < 0;
+        if (t->has_idle)
+            volt_sleep_init(&t->idle, rest);
+    }
+    return t->left >= 0;
+}
+
 static enum volt_poll receive_poll(struct volt_cx *cx, struct link_task *t)
 {
     if (volt_io_read_poll(cx, &t->io, &t->message, sizeof(t->message), &t->received) ==
@@ -144,7 +168,8 @@ static enum volt_poll receive_poll(struct volt_cx *cx, struct link_task *t)
         return VOLT_READY;
     watch_silence(cx, t);
     watch_child(cx, t);
-    return VOLT_PENDING;
+    t->received = 0;
+    return leaves_idle(cx, t) ? VOLT_READY : VOLT_PENDING;
 }
 
 /* The connection has broken, and the calls on their way do not know it yet. Until there
@@ -229,7 +254,9 @@ static bool settle_dialled(struct volt_cx *cx, struct link_task *t)
     volt_block_in_place(cx, judge_aside, &judging); /* it may wait for a keeper's end */
     int r = judging.r;
     if (r < 0) {
-        if (r == -EPROTO) /* the programs were upgraded, and this voltd still runs */
+        /* The programs were upgraded, and this voltd still runs; or what was to start the
+         * keeper has refused. */
+        if (r == -EPROTO || t->link->rest_usec > 0)
             keeper_log_unreachable(&t->log, t->link->socket_path, r);
         volt_io_fini(&t->io);
         (void)close(t->dialled);
@@ -238,10 +265,34 @@ static bool settle_dialled(struct volt_cx *cx, struct link_task *t)
     }
     keeper_link_set_connected(t->link, t->dialled, &t->message.welcome);
     t->dialled = -1;
+    t->connected = true;
     t->since = volt_now_usec();
     t->answered = false;
     keeper_link_flush(t->link);
     return true;
+}
+
+/* The connection is over, or was left. */
+static void part(struct link_task *t)
+{
+    const bool left = t->left >= 0;
+    volt_io_fini(&t->io);
+    keeper_link_close(t->link);
+    if (left)
+        (void)close(t->left);
+    t->left = -1;
+    t->connected = false;
+    volt_sleep_fini(&t->idle);
+    t->has_idle = false;
+    if (!left)
+        note_loss(t);
+    keeper_link_fail_flying(t->link);
+}
+
+static uint64_t longer_pause(const struct link_task *t)
+{
+    const uint64_t most = t->link->rest_usec > 0 ? RETRY_RESTS_USEC : RETRY_MAX_USEC;
+    return t->pause_usec * 2 < most ? t->pause_usec * 2 : most;
 }
 
 static enum volt_poll link_poll(struct volt_cx *cx, void *state)
@@ -249,24 +300,22 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
     struct link_task *t = state;
     VOLT_BEGIN(t->at);
     for (;;) {
-        while (t->link->fd >= 0) {
+        while (t->connected) {
             VOLT_AWAIT(t->at, receive_poll(cx, t));
             if (t->received == -ESHUTDOWN)
                 return VOLT_READY;
             if (take_message(t))
                 continue;
-            volt_io_fini(&t->io);
-            keeper_link_close(t->link);
-            note_loss(t);
-            keeper_link_fail_flying(t->link);
+            part(t);
         }
+        while (keeper_link_may_rest(t->link))
+            VOLT_AWAIT(t->at, asked_poll(cx, t));
         /* A moment first: a keeper that has just died can be reaped then, and one that
          * cannot live is not started without end. */
         volt_sleep_init(&t->pause, t->pause_usec);
         VOLT_AWAIT(t->at, volt_sleep_poll(cx, &t->pause));
         volt_sleep_fini(&t->pause);
-        t->pause_usec =
-            t->pause_usec * 2 < RETRY_MAX_USEC ? t->pause_usec * 2 : RETRY_MAX_USEC;
+        t->pause_usec = longer_pause(t);
         t->received = dial(cx, t);
         if (t->received == -ESHUTDOWN)
             return VOLT_READY;
@@ -289,6 +338,9 @@ static void link_drop(void *state)
     struct link_task *t = state;
     volt_sleep_fini(&t->pause);
     volt_sleep_fini(&t->patience);
+    volt_sleep_fini(&t->idle);
+    if (t->left >= 0)
+        (void)close(t->left);
     if (t->awaits_asked)
         volt_notified_fini(&t->asked);
     volt_io_fini(&t->io);
@@ -333,12 +385,13 @@ int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt)
         return -ENOMEM;
     t->link = link;
     t->rt = rt;
-    t->dialled = -1;
+    t->dialled = t->left = -1;
+    t->connected = link->fd >= 0;
     t->pause_usec = RETRY_MIN_USEC;
     int r = link->fd >= 0 ? volt_io_init(&t->io, rt, link->fd) : 0;
     if (r == 0 && link->program != NULL)
         r = watch_children(t);
-    if (link->fd < 0)
+    if (link->fd < 0 && link->rest_usec == 0)
         keeper_log_late(&t->log, link->socket_path);
     if (r < 0) {
         volt_io_fini(&t->io);

@@ -99,7 +99,7 @@ static bool misses_keeper(const struct core *core, const struct job *job,
 {
     return jobs_is_process(job) && !v->has_counts &&
            (v->status.state == JOB_STARTING || v->status.state == JOB_STOPPING) &&
-           run_keeper_away_usec(core) >= KEEPER_AWAY;
+           run_keeper_away_usec(core, job->owner.uid) >= KEEPER_AWAY;
 }
 
 /* Returns whether it is held. An array is held for all its queued elements, also while

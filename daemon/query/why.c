@@ -17,6 +17,7 @@
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/query/holder.h"
 #include "daemon/query/view.h"
+#include "daemon/run/run.h"
 #include "daemon/core/waiting.h"
 #include "daemon/core/work.h"
 
@@ -177,16 +178,22 @@ static bool add_of_elements(const struct job *job, int64_t offset, struct why *r
 }
 
 /* Adds what a started or ending job waits for. */
-static void add_of_view(const struct job_view *v, struct why *ret)
+static void add_of_view(const struct core *core, const struct job_view *v,
+                        struct why *ret)
 {
     const bool waits = v->wait == JOB_WAIT_KEEPER || v->wait == JOB_WAIT_SURVIVORS;
     struct why_reason *r = waits ? add_reason(ret, v->wait) : NULL;
 
-    if (r)
-        (void)snprintf(r->text, sizeof(r->text), "%s",
-                       v->wait == JOB_WAIT_KEEPER
-                           ? "voltd-keeper does not answer"
-                           : "processes of it live on that SIGKILL has not ended");
+    if (r && v->wait == JOB_WAIT_SURVIVORS)
+        (void)snprintf(r->text, sizeof(r->text),
+                       "processes of it live on that SIGKILL has not ended");
+    else if (r && run_has_keepers(core))
+        (void)snprintf(r->text, sizeof(r->text),
+                       "voltd-keeper@%u does not answer: systemctl status "
+                       "voltd-keeper@%u says why",
+                       (unsigned)ret->owner, (unsigned)ret->owner);
+    else if (r)
+        (void)snprintf(r->text, sizeof(r->text), "voltd-keeper does not answer");
 }
 
 /* Returns the state of the call's first job that has not ended, and the job in *ret;
@@ -325,7 +332,7 @@ static void add_all(struct core *core, struct job *job, int64_t offset, struct w
     add_of_pause(&view, ret);
     add_of_inside(core, job, offset, &view, ret);
     if (!ret->n)
-        add_of_view(&view, ret);
+        add_of_view(core, &view, ret);
 }
 
 int query_why(struct core *core, const struct asker *asker, uint64_t id, int64_t index,

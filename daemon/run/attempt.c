@@ -60,6 +60,7 @@ void work_prepare(struct volt_cx *cx, struct work *w, const struct job_key *key)
     }
     w->attempt = a;
     a->key = *key;
+    a->owner = w->job->owner.uid;
     a->state.stop_kills = w->job->spec->stop_signal == SIGKILL;
     a->args = (struct keeper_start_args){.record_fd = -1,
                                          .launch_fd = -1,

@@ -17,6 +17,7 @@
 struct attempt {
     struct attempt_state state;
     struct job_key key;
+    uid_t owner;                   /* of the job: whose keeper runs it */
     uint32_t hears;                /* attempt_hears() of it */
     struct job_event end;          /* from ATTEMPT_ENDING on */
     struct keeper_start_args args; /* what was prepared */

@@ -65,7 +65,7 @@ static void call_start(struct volt_cx *cx, struct work *w)
     if (cx)
         record_wait_arm(cx, &a->wait);
     keeper_call_fini(&a->call);
-    keeper_call_init_start(&a->call, parts_of(w->core)->run->link, &key, &a->args);
+    keeper_call_init_start(&a->call, run_link(w->core, a->owner), &key, &a->args);
 }
 
 static int signal_of(const struct attempt_state *s, const struct job_spec *spec)
@@ -101,7 +101,7 @@ static void call_signal(struct work *w)
         a->was_paused = true;
     }
     keeper_call_fini(&a->call);
-    keeper_call_init_signal(&a->call, parts_of(w->core)->run->link, &key, sig, scope);
+    keeper_call_init_signal(&a->call, run_link(w->core, a->owner), &key, sig, scope);
     if (a->state.kills > 0)
         keeper_call_is_again(&a->call);
     CRASH_POINT("signal");
@@ -341,7 +341,7 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
         break;
     case DO_REMOVE_LATER:
         /* otherwise the next voltd does it */
-        (void)removal_add(w->core, &a->key,
+        (void)removal_add(w->core, &a->key, a->owner,
                           a->was_paused || a->state.paused || a->state.halted);
         break;
     case DO_BLAME:

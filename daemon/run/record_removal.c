@@ -115,14 +115,13 @@ static bool has_failed(struct removal_task *t)
 /* The next one whose processes may be frozen. False: none is left. */
 static bool thaw_next(struct removal_task *t)
 {
-    struct keeper_link *link = parts_of(t->core)->run->link;
-
-    while (link && t->at_item < t->n) {
+    while (t->at_item < t->n) {
         const struct removal_item *item = &t->items[t->at_item++];
         if (!item->thaw)
             continue;
         keeper_call_fini(&t->thaw);
-        keeper_call_init_signal(&t->thaw, link, &item->key, SIGCONT, KEEPER_SCOPE_TREE);
+        keeper_call_init_signal(&t->thaw, run_link(t->core, item->owner), &item->key,
+                                SIGCONT, KEEPER_SCOPE_TREE);
         return true;
     }
     return false;
@@ -186,22 +185,22 @@ static void begin(struct core *core)
 }
 
 /* Lock held. */
-static int push(struct removal *s, const struct job_key *key, bool thaw)
+static int push(struct removal *s, const struct job_key *key, uid_t owner, bool thaw)
 {
     int r = reserve(s, 1);
 
     assert(key->attempt > 0); /* the keeper would end the connection, again and again */
     if (r == 0)
-        s->items[s->n++] = (struct removal_item){*key, thaw};
+        s->items[s->n++] = (struct removal_item){*key, thaw, owner};
     return r;
 }
 
-int removal_add(struct core *core, const struct job_key *key, bool thaw)
+int removal_add(struct core *core, const struct job_key *key, uid_t owner, bool thaw)
 {
     struct removal *s = &parts_of(core)->run->removal;
 
     vlock_lock(&s->lock);
-    int r = push(s, key, thaw);
+    int r = push(s, key, owner, thaw);
     bool first = r == 0 && s->started && !s->running;
     s->running |= first;
     vlock_unlock(&s->lock);

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 #include "base/lock.h"
 #include "daemon/job/key.h"
 
@@ -19,7 +20,8 @@ struct core;
 
 struct removal_item {
     struct job_key key;
-    bool thaw; /* the attempt may have been paused */
+    bool thaw;   /* the attempt may have been paused */
+    uid_t owner; /* of the job; KEEPER_OF_NOBODY: not known */
 };
 
 struct removal {
@@ -32,7 +34,7 @@ struct removal {
 
 /* Takes a record in. 0; -ENOMEM: it stays for the next daemon. Any thread, or at
  * start. */
-int removal_add(struct core *core, const struct job_key *key, bool thaw);
+int removal_add(struct core *core, const struct job_key *key, uid_t owner, bool thaw);
 /* From now on there is a runtime: what was taken in at start is removed. */
 void removal_start(struct core *core);
 /* After the runtime was shut down: removes what is left, and frees. */

@@ -38,7 +38,7 @@ static int open_records(struct run *run, const struct run_options *o,
     if (run->record_fd < 0)
         return error_set(err, -errno, "cannot open %.180s: %s", dir, strerror(errno));
     record_sweep(run->record_fd);
-    return read_generation(run, dir, o->keeper_path != NULL, err);
+    return read_generation(run, dir, o->keeper_path || o->keepers_dir, err);
 }
 
 static int open_keeper(struct run *run, const struct run_options *o,
@@ -53,7 +53,7 @@ static int open_keeper(struct run *run, const struct run_options *o,
                                     .descriptors = o->descriptors};
     int r;
 
-    if (!o->keeper_path)
+    if (!o->keeper_path && !o->keepers_dir)
         return 0;
     if ((size_t)snprintf(scripts_dir, sizeof(scripts_dir), "%s/scripts", o->state_dir) >=
         sizeof(scripts_dir))
@@ -62,7 +62,7 @@ static int open_keeper(struct run *run, const struct run_options *o,
                          o->runtime_dir) >= sizeof(socket_path))
         return error_set(err, -ENAMETOOLONG,
                          "the path of the keeper's socket is too long");
-    r = keeper_link_open(&k, err, &run->link);
+    r = keeper_links_open(o->keepers_dir, &k, err, &run->links);
     if (r < 0)
         return r;
     return record_watch_open(run->record_fd, run->boot_id, secret, err, &run->watch);
@@ -89,9 +89,9 @@ int run_start(struct core *core)
     const struct run *run = parts_of(core)->run;
     int r = meters_start(run->meters, parts_of(core)->rt);
 
-    if (r == 0 && run->link)
-        r = keeper_link_start(run->link, parts_of(core)->rt);
-    if (r == 0 && run->link)
+    if (r == 0 && run->links)
+        r = keeper_links_start(run->links, parts_of(core)->rt);
+    if (r == 0 && run->links)
         r = record_watch_start(run->watch, parts_of(core)->rt);
     return r;
 }
@@ -103,8 +103,8 @@ void run_leave(struct core *core, bool settled)
     record_watch_free(run->watch);
     run->watch = NULL;
     removal_fini(core);
-    keeper_link_free(run->link, settled);
-    run->link = NULL;
+    keeper_links_free(run->links, settled);
+    run->links = NULL;
 }
 
 void run_free(struct run *run)
@@ -122,18 +122,28 @@ void run_free(struct run *run)
 
 bool run_has_keeper(const struct core *core)
 {
-    return parts_of(core)->run->link != NULL;
+    return parts_of(core)->run->links != NULL;
 }
 
-uint64_t run_keeper_away_usec(const struct core *core)
+bool run_has_keepers(const struct core *core)
 {
-    return parts_of(core)->run->link ? keeper_link_away_usec(parts_of(core)->run->link)
-                                     : 0;
+    const struct run *run = parts_of(core)->run;
+
+    return run->links && keeper_links_are_many(run->links);
 }
 
-struct keeper_link *run_link(const struct core *core)
+uint64_t run_keeper_away_usec(const struct core *core, uid_t owner)
 {
-    return parts_of(core)->run->link;
+    struct keeper_links *links = parts_of(core)->run->links;
+
+    return links ? keeper_links_away_usec(links, owner) : 0;
+}
+
+struct keeper_link *run_link(const struct core *core, uid_t owner)
+{
+    struct keeper_links *links = parts_of(core)->run->links;
+
+    return links ? keeper_links_of(links, owner) : NULL;
 }
 
 struct record_watch *run_watch(const struct core *core)
@@ -156,9 +166,9 @@ const uint8_t *run_generation(const struct run *run)
     return run->generation;
 }
 
-bool run_keeper_info(const struct run *run, struct keeper_link_info *ret)
+int run_check_owner(const struct core *core, uid_t owner)
 {
-    if (run->link)
-        keeper_link_info(run->link, ret);
-    return run->link != NULL;
+    const struct run *run = parts_of(core)->run;
+
+    return run->links ? keeper_links_check(run->links, owner) : -EOPNOTSUPP;
 }

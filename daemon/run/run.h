@@ -4,12 +4,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <volt/error.h>
 #include "daemon/core/kinds.h"
 
 struct core;
 struct keeper_link;
-struct keeper_link_info;
 struct record_watch;
 struct run;
 struct siphash_key;
@@ -18,7 +18,9 @@ struct run_options {
     const char *socket;      /* for VOLT_ADDRESS and VOLT_JOB of jobs; "": none */
     const char *record_dir;  /* with the exit records */
     const char *runtime_dir; /* with the keeper's socket */
-    const char *keeper_path; /* program; NULL: no keeper, no kind exec */
+    const char *keeper_path; /* program; NULL: no keeper, no kind exec, but: */
+    const char *keepers_dir; /* of a socket for the keeper of each user; NULL: one keeper
+                                runs the jobs of all */
     uint64_t descriptors;    /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
     const char *state_dir;   /* of voltd, for the scripts of jobs */
 };
@@ -39,17 +41,22 @@ void run_free(struct run *run); /* NULL allowed */
 
 /* --- questions. Any thread. --------------------------------------------------------- */
 bool run_has_keeper(const struct core *core);
-/* For how long no keeper has answered, in us; 0: one does, or there is none. */
-uint64_t run_keeper_away_usec(const struct core *core);
-/* For calls; NULL: there is no keeper. */
-struct keeper_link *run_link(const struct core *core);
+/* Whether each user has a keeper of its own. */
+bool run_has_keepers(const struct core *core);
+/* Whether a keeper can be asked to run processes of that user: 0; -EOPNOTSUPP: there is
+ * no keeper at all; or as keeper_links_check(). */
+int run_check_owner(const struct core *core, uid_t owner);
+/* For how long no keeper of that user has answered, in us; 0: one does, or there is
+ * none. */
+uint64_t run_keeper_away_usec(const struct core *core, uid_t owner);
+/* For calls for jobs of that user; KEEPER_OF_NOBODY: the owner is not known. NULL: there
+ * is no keeper for it, or no memory. */
+struct keeper_link *run_link(const struct core *core, uid_t owner);
 /* For waits for records; NULL: there is no keeper. */
 struct record_watch *run_watch(const struct core *core);
 int run_record_fd(const struct run *run);          /* -1: not opened */
 const uint8_t *run_boot_id(const struct run *run); /* RECORD_ID_SIZE bytes */
 /* Of the directory of records, as many bytes; zero: it has none. */
 const uint8_t *run_generation(const struct run *run);
-/* False: there is no keeper. */
-bool run_keeper_info(const struct run *run, struct keeper_link_info *ret);
 
 #endif

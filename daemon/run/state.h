@@ -3,7 +3,7 @@
 #define VOLTD_RUN_STATE_H
 
 #include "daemon/core/parts.h"
-#include "daemon/link/keeper_link.h"
+#include "daemon/link/keeper_links.h"
 #include "daemon/link/record_make.h"
 #include "daemon/link/record_watch.h"
 #include "daemon/output/output_meter.h"
@@ -11,7 +11,7 @@
 #include "daemon/run/record_removal.h"
 
 struct run {
-    struct keeper_link *link;   /* NULL: no keeper, no kind exec */
+    struct keeper_links *links; /* NULL: no keeper, no kind exec */
     struct record_watch *watch; /* NULL likewise */
     int record_fd;              /* directory of the records; -1: none */
     struct record_pool spare;   /* files for the next of them; its own lock */

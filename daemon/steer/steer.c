@@ -282,8 +282,8 @@ void steer_all_fini(struct steer_all *c)
 
 /* --- signals ------------------------------------------------------------------------ */
 
-/* Returns 0 and the key of the running attempt. */
-static int running_key(struct steer_signal *s, struct job_key *ret)
+/* Returns 0 and the key of the running attempt, and whose it is. */
+static int running_key(struct steer_signal *s, struct job_key *ret, uid_t *ret_owner)
 {
     struct job_view v;
     int r = query_get(s->core, &s->asker, s->id, s->index, &v);
@@ -297,6 +297,7 @@ static int running_key(struct steer_signal *s, struct job_key *ret)
     else if (!v.status.pid || v.status.state == JOB_DONE)
         r = -ESRCH;
     *ret = v.key;
+    *ret_owner = v.owner.uid;
     job_view_fini(&v);
     return r;
 }
@@ -305,9 +306,10 @@ enum volt_poll steer_signal_poll(struct volt_cx *cx, struct steer_signal *s)
 {
     struct keeper_call *call = s->pending;
     struct job_key key;
+    uid_t owner;
 
     if (s->at == 0) {
-        s->ret = running_key(s, &key);
+        s->ret = running_key(s, &key, &owner);
         if (s->ret == 0 && !run_has_keeper(s->core))
             s->ret = -EOPNOTSUPP;
         if (s->ret < 0)
@@ -317,7 +319,7 @@ enum volt_poll steer_signal_poll(struct volt_cx *cx, struct steer_signal *s)
             s->ret = -ENOMEM;
             return VOLT_READY;
         }
-        keeper_call_init_signal(call, run_link(s->core), &key, s->signal,
+        keeper_call_init_signal(call, run_link(s->core, owner), &key, s->signal,
                                 s->tree ? KEEPER_SCOPE_TREE : KEEPER_SCOPE_MAIN);
         s->pending = call;
         s->at = 1;

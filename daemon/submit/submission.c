@@ -13,6 +13,7 @@
 #include "daemon/core/users.h"
 #include "daemon/core/waiting.h"
 #include "daemon/query/standing.h"
+#include "daemon/run/run.h"
 #include "daemon/submit/submission.h"
 
 void submission_reject(struct jobs_submit_item *item, int error, const char *format, ...)
@@ -33,6 +34,28 @@ void submission_over(struct jobs_submit_item *item, uint64_t limit, const char *
     submission_reject(item, -EDQUOT, "more than %llu %s", (unsigned long long)limit,
                       what);
     item->ret_limit = limit;
+}
+
+int submission_check_keeper(struct jobs_submit *s, struct jobs_submit_item *item)
+{
+    const unsigned uid = (unsigned)s->owner.uid;
+    const int r = job_kinds[item->spec->kind].is_process
+                      ? run_check_owner(s->core, s->owner.uid)
+                      : 0;
+
+    if (r == -EOPNOTSUPP)
+        submission_reject(item, r, "this daemon starts no processes");
+    else if (r == -EPERM)
+        submission_reject(item, -EACCES,
+                          "voltd runs no jobs as root: submit as the user they are for "
+                          "(sudo -u USER volt-submit ...), or to a voltd of root's own "
+                          "(volt-submit --user ...)");
+    else if (r < 0)
+        submission_reject(item, -EACCES,
+                          "user %u may not run jobs here: voltd-keeper@%u.socket is not "
+                          "active (an administrator: systemctl start voltd-users)",
+                          uid, uid);
+    return r;
 }
 
 const struct job_edge *submission_unknown(const struct job_spec *spec)

@@ -86,6 +86,8 @@ void submission_drop(struct jobs_submit *s, size_t i);
 const struct job_edge *submission_unknown(const struct job_spec *spec);
 /* Rejects the item: "more than LIMIT WHAT". */
 void submission_over(struct jobs_submit_item *item, uint64_t limit, const char *what);
+/* Rejects a process that no keeper would run for its owner. Returns 0 or -errno. */
+int submission_check_keeper(struct jobs_submit *s, struct jobs_submit_item *item);
 void submission_reject_unknown(struct jobs_submit_item *item,
                                const struct job_edge *edge);
 /* Checks that antecedents in the batch that the item waits for element by element have as

@@ -21,7 +21,6 @@
 #include "daemon/dispatch/grant.h"
 #include "daemon/query/past_edges.h"
 #include "daemon/query/query.h"
-#include "daemon/run/run.h"
 #include "daemon/run/work.h"
 #include "daemon/store/fact.h"
 #include "daemon/submit/ids.h"
@@ -126,10 +125,8 @@ static struct job *make_job(struct volt_cx *cx, struct jobs_submit *s,
         submission_reject(item, -EINVAL, "%s: %.200s", field, err.text);
         return NULL;
     }
-    if (job_kinds[item->spec->kind].is_process && !run_has_keeper(core)) {
-        submission_reject(item, -EOPNOTSUPP, "this daemon starts no processes");
+    if (submission_check_keeper(s, item) < 0)
         return NULL;
-    }
     if (!submission_fits(s, item) || look_at_past(cx, s, item) < 0)
         return NULL;
     struct job *job =

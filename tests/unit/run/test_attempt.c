@@ -95,7 +95,7 @@ static int setup(void **state)
     if (life_new(&o, &core, &err) < 0)
         fail_msg("%s", err.text);
     struct keeper_link_info info = {.keeper_pid = 0};
-    assert_true(run_keeper_info(core->parts.run, &info));
+    keeper_link_info(run_link(core, 0), &info);
     assert_true(info.keeper_pid > 0 && info.connects == 1);
     taking = core->parts.store->log;
     refusing = *taking;
@@ -374,7 +374,7 @@ static void many_records_are_to_be_removed(void **state)
     for (uint64_t id = 1; id <= MANY; id++) {
         const struct job_key key = {.id = id, .index = JOB_NO_INDEX, .attempt = 1};
 
-        assert_int_equal(removal_add(&bare, &key, false), 0);
+        assert_int_equal(removal_add(&bare, &key, 0, false), 0);
     }
     assert_int_equal(bare.parts.run->removal.n, MANY);
     removal_fini(&bare);

@@ -1,0 +1,259 @@
+/* Links to the keepers of several users, and links that rest: with a real keeper, which
+ * the tests start. */
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+#include <volt/runtime.h>
+#include "daemon/link/keeper_link_parts.h"
+#include "daemon/link/keeper_links.h"
+#include "tests/support/keeper_client.h"
+
+static const uint8_t owner[RECORD_ID_SIZE] = {1};
+
+struct rig {
+    struct keeper_client files;
+    struct volt_runtime *rt;
+};
+
+static int setup(void **state)
+{
+    struct rig *g = calloc(1, sizeof(*g));
+
+    keeper_client_init(&g->files);
+    assert_int_equal(volt_runtime_new(&(struct volt_options){.workers = 2}, &g->rt), 0);
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct rig *g = *state;
+
+    volt_runtime_free(g->rt);
+    keeper_client_fini(&g->files);
+    free(g);
+    return 0;
+}
+
+static struct keeper_link *resting(struct rig *g, uint64_t rest_usec)
+{
+    const struct keeper_link_options opt = {.socket_path = g->files.socket_path,
+                                            .rest_usec = rest_usec,
+                                            .record_fd = g->files.record_fd,
+                                            .owner = owner};
+    struct volt_error err = {""};
+    struct keeper_link *link = NULL;
+
+    assert_int_equal(keeper_link_open(&opt, &err, &link), 0);
+    assert_int_equal(keeper_link_start(link, g->rt), 0);
+    return link;
+}
+
+/* Asks for what there is none of, from outside of the runtime. */
+static void ask(struct keeper_call *call, struct keeper_link *link)
+{
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+
+    keeper_call_init_signal(call, link, &key, SIGTERM, KEEPER_SCOPE_TREE);
+    keeper_call_send(call);
+}
+
+static bool is_open(struct keeper_link *link)
+{
+    unsigned unsent;
+
+    vlock_lock(&link->lock);
+    const bool open = keeper_link_open_calls_locked(link, &unsent) > 0;
+    vlock_unlock(&link->lock);
+    return open;
+}
+
+static void await_answer(struct keeper_call *call, struct keeper_link *link)
+{
+    while (is_open(link))
+        poll(NULL, 0, 1);
+    assert_int_equal(keeper_call_status(call), -ESRCH);
+    keeper_call_fini(call);
+}
+
+static bool is_connected(struct keeper_link *link)
+{
+    vlock_lock(&link->lock);
+    const bool connected = link->fd >= 0;
+    vlock_unlock(&link->lock);
+    return connected;
+}
+
+static uint32_t connects(struct keeper_link *link)
+{
+    struct keeper_link_info info;
+
+    keeper_link_info(link, &info);
+    return info.connects;
+}
+
+static void over(struct rig *g, struct keeper_link *link)
+{
+    assert_int_equal(volt_runtime_shutdown(g->rt, UINT64_MAX), 0);
+    keeper_link_free(link, true);
+}
+
+static void test_connects_for_a_call_and_leaves_again(void **state)
+{
+    struct rig *g = *state;
+    struct keeper_call call;
+
+    keeper_client_spawn(&g->files);
+    struct keeper_link *link = resting(g, 1);
+    assert_int_equal(connects(link), 0);
+    for (uint32_t n = 1; n <= 3; n++) {
+        ask(&call, link);
+        await_answer(&call, link);
+        assert_int_equal(connects(link), n);
+        while (is_connected(link))
+            poll(NULL, 0, 1);
+    }
+    over(g, link);
+}
+
+static void test_stays_while_it_is_asked(void **state)
+{
+    struct rig *g = *state;
+    struct keeper_call call;
+
+    keeper_client_spawn(&g->files);
+    struct keeper_link *link = resting(g, UINT64_C(3600000000));
+    for (uint32_t n = 1; n <= 3; n++) {
+        ask(&call, link);
+        await_answer(&call, link);
+    }
+    assert_int_equal(connects(link), 1);
+    over(g, link);
+}
+
+static void test_waits_for_a_keeper(void **state)
+{
+    struct rig *g = *state;
+    struct keeper_call call;
+    struct keeper_link *link = resting(g, UINT64_C(3600000000));
+
+    assert_int_equal(keeper_link_away_usec(link), 0);
+    ask(&call, link);
+    while (keeper_link_away_usec(link) == 0)
+        poll(NULL, 0, 1);
+    keeper_client_spawn(&g->files);
+    await_answer(&call, link);
+    assert_int_equal(keeper_link_away_usec(link), 0);
+    over(g, link);
+}
+
+/* What is given up is no reason to go on trying. */
+static void test_rests_when_nobody_waits_any_more(void **state)
+{
+    struct rig *g = *state;
+    struct keeper_call call;
+    struct keeper_link *link = resting(g, UINT64_C(3600000000));
+
+    ask(&call, link);
+    while (keeper_link_away_usec(link) == 0)
+        poll(NULL, 0, 1);
+    assert_true(keeper_call_withdraw(&call));
+    keeper_call_fini(&call);
+    while (keeper_link_away_usec(link) > 0)
+        poll(NULL, 0, 1);
+    assert_int_equal(connects(link), 0);
+    over(g, link);
+}
+
+static void listen_at(const char *dir, unsigned uid)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    assert_true((size_t)snprintf(a.sun_path, sizeof(a.sun_path), "%s/%u", dir, uid) <
+                sizeof(a.sun_path));
+    assert_int_equal(bind(fd, (const struct sockaddr *)&a, sizeof(a)), 0);
+    close(fd);
+}
+
+static void test_one_for_each_user(void **state)
+{
+    struct rig *g = *state;
+    const struct keeper_link_options opt = {.record_fd = g->files.record_fd,
+                                            .owner = owner};
+    struct volt_error err = {""};
+    struct keeper_links *links = NULL;
+
+    assert_int_equal(keeper_links_open(g->files.dir, &opt, &err, &links), 0);
+    assert_int_equal(keeper_links_start(links, g->rt), 0);
+    listen_at(g->files.dir, 1000);
+    assert_int_equal(keeper_links_check(links, 1000), 0);
+    assert_int_equal(keeper_links_check(links, 1001), -ENOENT);
+    assert_int_equal(keeper_links_check(links, 0), -EPERM);
+    struct keeper_link *one = keeper_links_of(links, 1000);
+    assert_non_null(one);
+    assert_ptr_equal(keeper_links_of(links, 1000), one);
+    struct keeper_link *other = keeper_links_of(links, 1001);
+    assert_non_null(other);
+    assert_ptr_not_equal(other, one);
+    assert_null(keeper_links_of(links, KEEPER_OF_NOBODY));
+    assert_int_equal(keeper_links_away_usec(links, 1000), 0);
+    assert_int_equal(keeper_links_away_usec(links, 1002), 0);
+    assert_int_equal(volt_runtime_shutdown(g->rt, UINT64_MAX), 0);
+    keeper_links_free(links, true);
+}
+
+/* A call that no link can carry is answered, and the right to run goes with it. */
+static void test_a_call_without_a_link(void **state)
+{
+    struct keeper_call call;
+    const struct job_key key = {1, JOB_NO_INDEX, 1};
+    int ends[2];
+    char byte;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    struct keeper_start_args args = {.record_fd = ends[1],
+                                     .launch_fd = -1,
+                                     .stdin_fd = -1,
+                                     .stdout_fd = -1,
+                                     .stderr_fd = -1,
+                                     .script_fd = -1};
+    keeper_call_init_start(&call, NULL, &key, &args);
+    assert_int_equal(read(ends[0], &byte, 1), 0); /* closed */
+    assert_int_equal(args.record_fd, -1);
+    keeper_call_send(&call);
+    assert_false(keeper_call_withdraw(&call));
+    assert_int_equal(keeper_call_status(&call), -ENOTCONN);
+    keeper_call_fini(&call);
+    close(ends[0]);
+    keeper_call_init_signal(&call, NULL, &key, SIGTERM, KEEPER_SCOPE_TREE);
+    keeper_call_send(&call);
+    assert_int_equal(keeper_call_status(&call), -ENOTCONN);
+    keeper_call_fini(&call);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_connects_for_a_call_and_leaves_again, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_stays_while_it_is_asked, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_waits_for_a_keeper, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_rests_when_nobody_waits_any_more, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_one_for_each_user, setup, teardown),
+        cmocka_unit_test(test_a_call_without_a_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
