@@ -31,7 +31,7 @@ import sys
 import tempfile
 
 from client import Load
-from faults import SYNC, VOLTD, Faults
+from faults import FLUSH, VOLTD, Faults
 from house import BUILD, TEST_BIN, House, until
 from ledger import ClientLedger, name_of
 
@@ -87,7 +87,7 @@ def record(seed, secs, restarts=2):
     house, load = begin(seed)
     load.stop.wait(secs / 3)
     life = house.life
-    house.faults.rate([VOLTD], SYNC, errno.EIO, 1)
+    house.faults.rate([VOLTD], FLUSH, errno.EIO, 1)  # not what a job's record needs too
     until(lambda: house.life != life, "a sync to fail, and voltd to end of it")
     house.faults.disarm()
     until(house.up.is_set, "voltd to come back")
