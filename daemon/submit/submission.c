@@ -16,6 +16,9 @@
 #include "daemon/run/run.h"
 #include "daemon/submit/submission.h"
 
+#define KEEPER_LOOKS 50
+#define KEEPER_REST  UINT64_C(100000)
+
 void submission_reject(struct jobs_submit_item *item, int error, const char *format, ...)
 {
     va_list ap;
@@ -34,6 +37,32 @@ void submission_over(struct jobs_submit_item *item, uint64_t limit, const char *
     submission_reject(item, -EDQUOT, "more than %llu %s", (unsigned long long)limit,
                       what);
     item->ret_limit = limit;
+}
+
+static bool is_for_keeper(const struct jobs_submit *s)
+{
+    size_t i = 0;
+
+    while (i < s->count && !job_kinds[s->items[i].spec->kind].is_process)
+        i++;
+    return i < s->count;
+}
+
+enum volt_poll submission_keeper_poll(struct volt_cx *cx, struct jobs_submit *s)
+{
+    struct submission *p = s->pending;
+
+    if (p->looks == 0 && !is_for_keeper(s))
+        return VOLT_READY;
+    for (; p->looks < KEEPER_LOOKS; p->looks++) {
+        if (p->looks > 0 && volt_sleep_poll(cx, &p->rest) == VOLT_PENDING)
+            return VOLT_PENDING;
+        volt_sleep_fini(&p->rest);
+        if (run_check_owner(s->core, s->owner.uid) != -ENOENT)
+            break;
+        volt_sleep_init(&p->rest, KEEPER_REST);
+    }
+    return VOLT_READY;
 }
 
 int submission_check_keeper(struct jobs_submit *s, struct jobs_submit_item *item)

@@ -46,6 +46,8 @@ struct submission {
     uint64_t *same;
     struct siphash128 *body, *old_body;
     struct keys_bodies bodies;
+    struct volt_sleep rest; /* until the keeper is looked for again, */
+    unsigned looks;         /* and how often it was */
     struct volt_notified news;
     bool listening; /* subscribed to news */
     uint64_t age;   /* the smaller number came first to claim keys */
@@ -86,6 +88,9 @@ void submission_drop(struct jobs_submit *s, size_t i);
 const struct job_edge *submission_unknown(const struct job_spec *spec);
 /* Rejects the item: "more than LIMIT WHAT". */
 void submission_over(struct jobs_submit_item *item, uint64_t limit, const char *what);
+/* READY: the owner's keeper can be asked for, or is not needed, or has not come for five
+ * seconds: who may run jobs since a moment ago may not have it yet. */
+enum volt_poll submission_keeper_poll(struct volt_cx *cx, struct jobs_submit *s);
 /* Rejects a process that no keeper would run for its owner. Returns 0 or -errno. */
 int submission_check_keeper(struct jobs_submit *s, struct jobs_submit_item *item);
 void submission_reject_unknown(struct jobs_submit_item *item,

@@ -758,6 +758,7 @@ enum volt_poll jobs_submit_poll(struct volt_cx *cx, struct jobs_submit *s)
     s->ret_durable = store_durable(parts_of(s->core)->store);
     if (!begin(s))
         return VOLT_READY;
+    VOLT_AWAIT(s->at, submission_keeper_poll(cx, s));
     VOLT_AWAIT(s->at, check_poll(cx, s));
     ((struct submission *)s->pending)->at = 0;
     VOLT_AWAIT(s->at, claim_poll(cx, s));
@@ -861,6 +862,7 @@ static bool is_to_go_on(struct jobs_submit *s)
 /* Stops whatever is in progress except the append. */
 static void stop_waiting(struct submission *p)
 {
+    volt_sleep_fini(&p->rest);
     if (p->listening)
         volt_notified_fini(&p->news);
     if (p->joined)
