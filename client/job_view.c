@@ -257,6 +257,9 @@ void job_view_outcome(const json_t *job, char *buf, size_t size)
                        job_view_string(job, "id"));
     } else if (strcmp(wait, "time") == 0) {
         outcome_time(job, buf, size);
+    } else if (strcmp(wait, "keeper") == 0) {
+        (void)snprintf(buf, size, "%s, waiting for voltd-keeper, which does not answer",
+                       state);
     } else if (strcmp(state, "queued") == 0 && *wait) {
         int n = snprintf(buf, size, "queued, waiting for %s %s",
                          strcmp(wait, "turn") == 0 ? "its" : "a", wait);
@@ -264,9 +267,6 @@ void job_view_outcome(const json_t *job, char *buf, size_t size)
             (void)snprintf(buf + n, size - (size_t)n, " (place %" PRId64 ")", before + 1);
     } else if (strcmp(wait, "survivors") == 0) {
         (void)snprintf(buf, size, "%s, waiting for processes that SIGKILL does not end",
-                       state);
-    } else if (strcmp(wait, "keeper") == 0) {
-        (void)snprintf(buf, size, "%s, waiting for voltd-keeper, which does not answer",
                        state);
     } else {
         (void)snprintf(buf, size, "%s", state);

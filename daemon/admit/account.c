@@ -25,13 +25,38 @@ struct account *account_find(const struct accounts *all, const struct job_queue 
     return n ? account_of(n) : NULL;
 }
 
+static struct account_user *user_of(const struct hash_node *n)
+{
+    return list_thing(n, struct account_user, hash);
+}
+
+struct account_user *account_user_get(struct accounts *all, uid_t uid)
+{
+    const uint64_t hash = siphash64_number(&all->secret, uid);
+    struct hash_node *n = hash_table_first(&all->users, hash);
+    struct account_user *u = NULL;
+
+    while (n && user_of(n)->uid != uid)
+        n = hash_node_next(n);
+    if (n)
+        return user_of(n);
+    if (hash_table_reserve(&all->users) < 0 || !(u = calloc(1, sizeof(*u))))
+        return NULL;
+    u->uid = uid;
+    u->away = all->begin_away;
+    hash_table_add(&all->users, &u->hash, hash);
+    return u;
+}
+
 struct account *account_get(struct accounts *all, struct job_queue *q, uid_t uid)
 {
     struct account *a = account_find(all, q, uid);
+    struct account_user *u = a ? a->user : account_user_get(all, uid);
 
-    if (a || hash_table_reserve(&all->table) < 0 || !(a = calloc(1, sizeof(*a))))
+    if (a || !u || hash_table_reserve(&all->table) < 0 || !(a = calloc(1, sizeof(*a))))
         return a;
     a->queue = q;
+    a->user = u;
     a->uid = uid;
     a->expected_usec = ACCOUNT_EXPECTED;
     hash_table_add(&all->table, &a->hash, hash_of(all, q, uid));
@@ -45,6 +70,36 @@ void accounts_fini(struct accounts *all)
     for (struct hash_node *n; (n = hash_table_each(&all->table, &c));)
         free(account_of(n));
     hash_table_fini(&all->table);
+    c = (struct hash_cursor){0};
+    for (struct hash_node *n; (n = hash_table_each(&all->users, &c));)
+        free(user_of(n));
+    hash_table_fini(&all->users);
+}
+
+/* --- users that are away ------------------------------------------------------------ */
+
+static void miss(struct accounts *all, struct account_user *u)
+{
+    if (!u->away || !u->waiting || u->is_missed)
+        return;
+    u->is_missed = true;
+    list_add_last(&all->missed, &u->node);
+}
+
+void account_user_set_away(struct accounts *all, struct account_user *u, bool away)
+{
+    u->away = away;
+    miss(all, u);
+}
+
+struct account_user *accounts_missed(struct accounts *all)
+{
+    struct list_node *n = list_take_first(&all->missed);
+    struct account_user *u = n ? list_thing(n, struct account_user, node) : NULL;
+
+    if (u)
+        u->is_missed = false;
+    return u;
 }
 
 /* --- those that are busy ------------------------------------------------------------ */
@@ -84,16 +139,19 @@ static void rest(struct account *a)
         treap_remove(&a->queue->busy, &a->node, is_before);
 }
 
-void account_join(struct account *a)
+void account_join(struct accounts *all, struct account *a, bool slotted)
 {
     wake(a);
     a->waiting++;
+    a->user->waiting += slotted;
+    miss(all, a->user);
 }
 
-void account_leave(struct account *a)
+void account_leave(struct account *a, bool slotted)
 {
-    assert(a->waiting);
+    assert(a->waiting && a->user->waiting >= slotted);
     a->waiting--;
+    a->user->waiting -= slotted;
     rest(a);
 }
 

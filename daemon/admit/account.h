@@ -6,10 +6,15 @@
  * counts one eighth.
  *
  * The virtual time of an account changes only at its own starts and ends. The caller then
- * reorders the account's lanes (line.h). */
+ * reorders the account's lanes (line.h).
+ *
+ * A user whose jobs nothing can run is away, in all queues: none of its waiters gets a
+ * slot, and it keeps no right to anything. One that is away and has waiters for slots in
+ * the line is missed, until accounts_missed() has told. */
 #ifndef VOLTD_ADMIT_ACCOUNT_H
 #define VOLTD_ADMIT_ACCOUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "base/hash_table.h"
@@ -22,10 +27,21 @@ struct job_queue;
 
 #define ACCOUNT_EXPECTED UINT64_C(1000000) /* us, until a job has ended */
 
+/* A user, in all queues. */
+struct account_user {
+    struct hash_node hash;
+    uid_t uid;
+    bool away;
+    bool is_missed; /* in accounts.missed */
+    struct list_node node;
+    uint64_t waiting; /* classes in the line that want slots, in all queues */
+};
+
 struct account {
     struct hash_node hash;
     struct treap_node node; /* in queue.busy while it is busy, by settled time */
     struct job_queue *queue;
+    struct account_user *user;
     uid_t uid;
     struct virtual time;
     uint64_t expected_usec; /* expected duration of its next job */
@@ -41,8 +57,17 @@ struct account {
 /* Empty if zero-initialised, except for the secret. */
 struct accounts {
     struct siphash_key secret;
-    struct hash_table table;
+    struct hash_table table, users;
+    bool begin_away; /* users do */
+    struct list missed;
 };
+
+/* Returns the user, made at first use. Users are never removed. NULL: no memory. */
+struct account_user *account_user_get(struct accounts *all, uid_t uid);
+/* Sets whether it is away, and misses it if it is. */
+void account_user_set_away(struct accounts *all, struct account_user *u, bool away);
+/* Returns a user that is missed, which is not any more; NULL: none is. */
+struct account_user *accounts_missed(struct accounts *all);
 
 /* Returns the user's account in a queue, made at first use. Accounts are never removed.
  * NULL: no memory. */
@@ -52,9 +77,9 @@ struct account *account_find(const struct accounts *all, const struct job_queue 
                              uid_t uid);
 void accounts_fini(struct accounts *all);
 
-/* Count a class of the account that joins or leaves the line. */
-void account_join(struct account *a);
-void account_leave(struct account *a);
+/* Count a class of the account that joins or leaves the line; slotted: it wants slots. */
+void account_join(struct accounts *all, struct account *a, bool slotted);
+void account_leave(struct account *a, bool slotted);
 /* Charges a start of `amount` of `capacity`, takes such a charge back, or replaces it at
  * the end of the job. All three do the same to the virtual time of the queue. */
 void account_start(struct account *a, uint64_t amount, uint64_t capacity);

@@ -115,6 +115,51 @@ bool admission_waits(const struct waiter *w)
     return w->state == WAITER_UNMET || w->state == WAITER_LINE;
 }
 
+/* --- users that are away ------------------------------------------------------------ */
+
+void admission_begin_away(struct admission *a)
+{
+    a->accounts.begin_away = true;
+}
+
+int admission_set_away(struct admission *a, uid_t uid, bool away)
+{
+    struct account_user *u = account_user_get(&a->accounts, uid);
+
+    if (!u)
+        return -ENOMEM;
+    account_user_set_away(&a->accounts, u, away);
+    for (struct list_node *n = a->queues.first; n; n = n->next) {
+        struct account *account =
+            account_find(&a->accounts, list_thing(n, struct job_queue, node), uid);
+
+        if (account) /* it has no right to locks any more, or has it again */
+            standing_user(a, account);
+    }
+    return 0;
+}
+
+bool admission_has_waiters(struct admission *a, uid_t uid)
+{
+    const struct account_user *u = account_user_get(&a->accounts, uid);
+
+    return u && u->waiting;
+}
+
+bool admission_misses_users(const struct admission *a)
+{
+    return a->accounts.missed.first;
+}
+
+bool admission_take_missed(struct admission *a, uid_t *ret_uid)
+{
+    const struct account_user *u = accounts_missed(&a->accounts);
+
+    if (u)
+        *ret_uid = u->uid;
+    return u;
+}
+
 /* --- time --------------------------------------------------------------------------- */
 
 struct admission_times admission_tick_at(const struct admission *a)

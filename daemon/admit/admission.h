@@ -192,6 +192,21 @@ bool admission_is_idle(const struct admission *a);
 /* Returns whether a's place is before b's now; neither needs to wait. */
 bool admission_before(const struct waiter *a, const struct waiter *b);
 
+/* --- users that are away ------------------------------------------------------------ */
+/* A user is away while nothing is there that would run its jobs: none of them gets a
+ * slot. Before the first waiter: users begin so. */
+void admission_begin_away(struct admission *a);
+/* Says so, or that it is here. 0; -ENOMEM: nothing has changed, only of a user that never
+ * had a waiter. */
+int admission_set_away(struct admission *a, uid_t uid, bool away);
+/* Returns whether waiters of the user are in the line for slots. */
+bool admission_has_waiters(struct admission *a, uid_t uid);
+/* Returns whether there are users that are away and have such waiters, and have not been
+ * taken by the next since they have. */
+bool admission_misses_users(const struct admission *a);
+/* Returns the first of these. False: there is none. */
+bool admission_take_missed(struct admission *a, uid_t *ret_uid);
+
 /* --- time --------------------------------------------------------------------------- */
 /* Times of both clocks: CLOCK_BOOTTIME, and CLOCK_REALTIME for dates. */
 struct admission_times {

@@ -96,7 +96,7 @@ static enum reason_kind kind_of_slots(const struct admission *a, const struct cl
 }
 
 /* Returns why a class in the line does not start; *ret_of: the claim that it lacks. A
- * pause comes first, as locks do not matter then. */
+ * pause, or that its user is away, comes first, as locks do not matter then. */
 static enum reason_kind kind_in_line(struct admission *a, struct class *c, uint64_t now,
                                      struct claim **ret_of)
 {
@@ -105,6 +105,8 @@ static enum reason_kind kind_in_line(struct admission *a, struct class *c, uint6
     *ret_of = NULL;
     if (is_paused(c))
         return REASON_PAUSED;
+    if (c->slotted && c->account->user->away)
+        return REASON_AWAY;
     of = c->short_of ? c->short_of : standing_short(a, c, now);
     if (of && c->elements && of == c->claims)
         return REASON_ARRAY;
@@ -145,6 +147,8 @@ enum job_wait explain_wait(enum reason_kind kind, bool in_front)
         return JOB_WAIT_LOCK;
     case REASON_PAUSED:
         return JOB_WAIT_PAUSED;
+    case REASON_AWAY:
+        return JOB_WAIT_KEEPER;
     case REASON_CONDITION:
     case REASON_QUEUE:
     case REASON_USER:

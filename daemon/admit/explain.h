@@ -24,6 +24,7 @@ struct waiter;
 enum reason_kind {
     REASON_CONDITION,
     REASON_PAUSED,     /* its queue is paused */
+    REASON_AWAY,       /* its user is away: nothing is there that would run its jobs */
     REASON_QUEUE,      /* its queue has all slots that it may have */
     REASON_USER,       /* its user has all slots that it may have in the queue */
     REASON_ARRAY,      /* as many elements run as may at once */

@@ -102,6 +102,8 @@ static int slots_text(const struct reason *r, char *ret, size_t size)
     switch (r->kind) {
     case REASON_PAUSED:
         return snprintf(ret, size, "queue%s is paused", name);
+    case REASON_AWAY:
+        return snprintf(ret, size, "nothing is there that runs jobs of its user");
     case REASON_QUEUE:
         return snprintf(ret, size,
                         "queue%s has %" PRIu64 " of its %" PRIu64 " slots (%" PRIu64

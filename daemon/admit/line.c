@@ -294,6 +294,18 @@ struct class *lane_class_after(const struct lane *t, const struct seat *s)
     return n ? seat_of(n)->class : NULL;
 }
 
+void line_each_resource(const struct account *a,
+                        void (*fn)(struct resource *r, void *arg), void *arg)
+{
+    for (struct treap_node *n = treap_first(&a->lanes); n;
+         n = treap_next(&a->lanes, n, is_before_by_line)) {
+        struct resource *r = list_thing(n, struct lane, by_line)->line->of;
+
+        if (r)
+            fn(r, arg);
+    }
+}
+
 uint64_t line_held(const struct line *l, const struct account *a)
 {
     uint64_t sum = 0;

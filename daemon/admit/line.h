@@ -72,6 +72,11 @@ void seat_leave(struct seat *s);
 /* Moves the account's contested lanes after its virtual time changed. */
 void line_reorder(struct account *a);
 
+/* Calls fn with the resource of each line of resources that the account has a lane of, in
+ * no order; one may come more than once. */
+void line_each_resource(const struct account *a,
+                        void (*fn)(struct resource *r, void *arg), void *arg);
+
 /* Returns how much of the line's resource jobs of the account hold. */
 uint64_t line_held(const struct line *l, const struct account *a);
 

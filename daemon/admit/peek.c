@@ -74,6 +74,14 @@ static struct waiter *take_head(struct peek_lane *p, unsigned i)
     return w;
 }
 
+/* Returns this lane, or the first one after it whose user is not away. */
+static struct lane *skip_away(struct lane *t)
+{
+    while (t && t->account->user->away)
+        t = lane_after(t);
+    return t;
+}
+
 /* --- lanes -------------------------------------------------------------------------- */
 
 static bool is_before(const struct lane *a, uint64_t time, const struct peek_lane *b)
@@ -124,7 +132,7 @@ static void open_lane(struct peek *p, struct peek_queue *q)
     p->n++;
     t->n = 0;
     t->behind = skip_short(t->lane, lane_first(t->lane));
-    q->behind = lane_after(t->lane);
+    q->behind = skip_away(lane_after(t->lane));
 }
 
 /* Returns the class of a lane that is the last one and has only that class, so no other
@@ -151,8 +159,10 @@ static bool begin(struct peek *p, const struct admission *a)
             continue;
         if (p->nqueues == PEEK_QUEUES || q->policy.user_most)
             return false;
-        p->queues[p->nqueues++] = (struct peek_queue){
-            .queue = q, .time = virtual_time(&q->time), .slots = q->slots, .behind = l};
+        p->queues[p->nqueues++] = (struct peek_queue){.queue = q,
+                                                      .time = virtual_time(&q->time),
+                                                      .slots = q->slots,
+                                                      .behind = skip_away(l)};
     }
     return true;
 }
@@ -223,7 +233,8 @@ size_t admission_peek(struct admission *a, struct waiter **ret_waiters, size_t n
 
     if (!begin(&p, a))
         return 0;
-    struct class *only = p.nqueues == 1 ? only_class(p.queues[0].behind) : NULL;
+    const struct lane *first = p.nqueues == 1 ? p.queues[0].behind : NULL;
+    struct class *only = first ? only_class(first) : NULL;
     if (only && !only->elements)
         return class_list(only, ret_waiters, n);
     while (got < n && (q = best_queue(&p))) {

@@ -19,11 +19,17 @@ static bool queue_is_able(const struct lane *l)
     return !q->policy.paused || l->priority == ADMISSION_FIRST;
 }
 
+/* Returns whether the user may have no slot more in the queue. */
+static bool account_is_limited(const struct account *a)
+{
+    const uint32_t most = a->queue->policy.user_most;
+
+    return a->user->away || (most && a->slots >= most);
+}
+
 static bool user_is_limited(const struct lane *l)
 {
-    const uint32_t most = l->account->queue->policy.user_most;
-
-    return l->slotted && most && l->account->slots >= most;
+    return l->slotted && account_is_limited(l->account);
 }
 
 /* Returns whether the lane could not start a job even if the machine were empty. */
@@ -176,7 +182,7 @@ void standing_add(struct admission *a, struct class *c, struct waiter *w)
     a->eligible++;
     c->account->queue->waiting++;
     if (!c->count)
-        account_join(c->account);
+        account_join(&a->accounts, c->account, c->slotted);
     if (first)
         get_up(a, c);
     class_add(c, w);
@@ -206,7 +212,7 @@ void standing_remove(struct admission *a, struct class *c, struct waiter *w)
             take_back(c);
         c->place = CLASS_EMPTY;
         c->short_of = NULL;
-        account_leave(c->account);
+        account_leave(c->account, c->slotted);
     } else if (first) {
         sit_down(a, c);
     }
@@ -407,8 +413,7 @@ void standing_slots(struct admission *a, struct account *account)
 {
     const bool full = is_full(a);
 
-    if (account && account->queue->policy.user_most &&
-        account->slots >= account->queue->policy.user_most)
+    if (account && account_is_limited(account))
         all_due(a, &account->holds_up, offsetof(struct resource, left_by));
     for (struct list_node *n = a->queues.first; n; n = n->next) {
         struct job_queue *q = list_thing(n, struct job_queue, node);
@@ -426,6 +431,20 @@ void standing_slots(struct admission *a, struct account *account)
     if (full && !a->was_full)
         all_due(a, &a->mixed, offsetof(struct resource, mixed));
     a->was_full = full;
+}
+
+static void lane_due(struct resource *r, void *arg)
+{
+    struct admission *a = arg;
+
+    a->lanes_looked++;
+    resource_due(a, r);
+}
+
+void standing_user(struct admission *a, struct account *account)
+{
+    all_due(a, &account->holds_up, offsetof(struct resource, left_by));
+    line_each_resource(account, lane_due, a);
 }
 
 void standing_queue(struct admission *a, struct job_queue *q)

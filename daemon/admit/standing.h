@@ -11,12 +11,12 @@
  *
  * The right to a lock. The first waiter in the line of a lock may take it. No later
  * waiter may, even if the lock fits it and not the first: readers do not starve a writer.
- * The first loses its right while it could not start anyway, as its queue is paused, or
- * its queue or user has all slots that they may have. Then it may be passed any number of
- * times. If only a slot of the machine is missing, it may be passed bypass.times times or
- * for bypass.usec, whichever ends first. After that it keeps its right, which is called a
- * reservation. Only the first waiter of a user in the line can have one. If several users
- * have one, the earliest counts.
+ * The first loses its right while it could not start anyway, as its queue is paused, its
+ * user is away, or its queue or user has all slots that they may have. Then it may be
+ * passed any number of times. If only a slot of the machine is missing, it may be passed
+ * bypass.times times or for bypass.usec, whichever ends first. After that it keeps its
+ * right, which is called a reservation. Only the first waiter of a user in the line can
+ * have one. If several users have one, the earliest counts.
  *
  * Passing. A grant that takes a lock or slot and leaves an earlier waiter in its line
  * adds 1 to the resource's out_of_order. So a waiter has been passed at most as often as
@@ -68,6 +68,8 @@ void standing_passes(struct admission *a, struct class *c);
 /* Updates the lines after slots were taken or released, for this account or NULL, or
  * after a policy changed. */
 void standing_slots(struct admission *a, struct account *account);
+/* Updates the lines after the user of the account has gone away, or has come. */
+void standing_user(struct admission *a, struct account *account);
 /* Updates the lines after the policy of the queue changed; standing_slots() follows. */
 void standing_queue(struct admission *a, struct job_queue *q);
 /* Reorders the lines after the virtual time of the account changed. */

@@ -17,6 +17,7 @@ void core_init(struct core *core, struct volt_runtime *rt, const struct kinds *k
         .interned = &core->interned,
         .news = &core->news,
         .ends = &core->ends,
+        .missed = &core->missed,
         .table = &core->table,
         .index = &core->index,
         .users = &core->users,
@@ -39,6 +40,7 @@ void core_init(struct core *core, struct volt_runtime *rt, const struct kinds *k
     interned_init(&core->interned);
     volt_notify_init(&core->news);
     volt_notify_init(&core->ends);
+    volt_notify_init(&core->missed);
     event_ring_init(&core->ring, jobs_now_usec());
 }
 
@@ -72,6 +74,7 @@ void core_fini(struct core *core)
 {
     volt_notify_fini(&core->news);
     volt_notify_fini(&core->ends);
+    volt_notify_fini(&core->missed);
     event_log_free(core->parts.log);
     outputs_close(&core->outputs);
     leases_fini(core);

@@ -74,6 +74,7 @@ struct core {
     bool news_due;                    /* [L] the ring has grown since the last notify */
     bool ends_due;                    /* [L] ... by events that may tell of an end */
     bool entered; /* [L] jobs have entered that the log may already report */
+    struct volt_notify missed; /* users that are away have waiters in the line */
     struct orphans orphans;
     struct interned interned; /* its own lock */
 };

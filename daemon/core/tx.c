@@ -108,7 +108,7 @@ void tx_carry_out(struct tx *tx)
 
 /* Work for after the unlock that belongs to no single job. */
 struct due {
-    bool news, ends, entered, trim;
+    bool news, ends, entered, trim, missed;
 };
 
 /* Lock held. Takes and clears that work. */
@@ -119,7 +119,8 @@ static struct due take_due(struct tx *tx)
                       .ends = core->ends_due ||
                               (core->news_due && jobs_has_subscribed_all(core)),
                       .entered = core->entered,
-                      .trim = trim_due(core)};
+                      .trim = trim_due(core),
+                      .missed = admission_misses_users(core->parts.admit)};
 
     if (due.news &&
         event_log_is_watched(core->parts.log)) /* the log should have it soon */
@@ -138,6 +139,8 @@ static void carry_out_due(struct core *core, const struct due *due)
         volt_notify_all(&core->ends);
     if (due->entered)
         event_log_notify(core->parts.log);
+    if (due->missed)
+        volt_notify_one(&core->missed);
 }
 
 void core_end(struct tx *tx)

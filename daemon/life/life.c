@@ -320,6 +320,8 @@ static int bring_up(struct core *core, const struct life_options *o,
         r = open_dirs(core, o, err);
     if (r == 0)
         r = open_run(core, o, err);
+    if (r == 0 && run_has_keepers(core))
+        admission_begin_away(parts_of(core)->admit);
     if (r == 0)
         r = open_store(core, o, err);
     if (r < 0)

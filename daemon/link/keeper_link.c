@@ -25,6 +25,7 @@ void keeper_link_set_connected(struct keeper_link *link, int fd,
 {
     vlock_lock(&link->lock);
     link->fd = fd;
+    link->wanted = false;
     link->info.keeper_pid = w->pid;
     link->info.live = w->live;
     link->info.connects++;
@@ -52,7 +53,7 @@ bool keeper_link_may_rest(struct keeper_link *link)
         return false;
     vlock_lock(&link->lock);
     (void)keeper_link_open_calls_locked(link, &unsent);
-    const bool rests = unsent == 0;
+    const bool rests = unsent == 0 && !link->wanted;
     link->watched = !rests;
     if (rests) {
         link->lost_usec = 0;
@@ -62,6 +63,30 @@ bool keeper_link_may_rest(struct keeper_link *link)
     }
     vlock_unlock(&link->lock);
     return rests;
+}
+
+void keeper_link_want(struct keeper_link *link)
+{
+    vlock_lock(&link->lock);
+    link->wanted = link->rest_usec > 0 && link->fd < 0;
+    const bool look = link->wanted && !link->watched;
+    link->watched |= look;
+    vlock_unlock(&link->lock);
+    if (look)
+        volt_notify_one(&link->sent);
+}
+
+/* Not before it is asked whether jobs wait: what comes to wait meanwhile says so, and
+ * would be forgotten. */
+void keeper_link_ask_again(struct keeper_link *link)
+{
+    if (link->told == NULL)
+        return;
+    vlock_lock(&link->lock);
+    link->wanted = false;
+    vlock_unlock(&link->lock);
+    if (link->told->awaits(link->told->arg, link->uid))
+        keeper_link_want(link);
 }
 
 int keeper_link_leave_idle(struct keeper_link *link, uint64_t *ret_usec)
@@ -207,6 +232,8 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     volt_notify_init(&link->sent);
     link->descriptors = opt->descriptors;
     link->rest_usec = opt->rest_usec;
+    link->uid = opt->uid;
+    link->told = opt->told;
     link->socket_path = strdup(opt->socket_path);
     link->record_fd = opt->record_fd;
     memcpy(link->owner, opt->owner, sizeof(link->owner));

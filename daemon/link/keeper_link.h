@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 #include <volt/error.h>
 #include <volt/task.h>
 #include "base/list.h"
@@ -26,10 +27,22 @@
 
 struct keeper_link;
 
+/* What a link that rests tells, and asks, about its user, without a lock: it is connected
+ * (here), or no longer. */
+struct keeper_told {
+    /* 0; -ENOMEM: the connection is given up, and tried again. */
+    int (*here)(void *arg, uid_t uid, bool here);
+    /* Whether jobs wait for it to be here. */
+    bool (*awaits)(void *arg, uid_t uid);
+    void *arg;
+};
+
 struct keeper_link_options {
     const char *socket_path;
     uint64_t rest_usec;      /* connected only for calls and for so long after the latest
                                 answer; 0: always, from the start */
+    uid_t uid; /* of a link that rests, with the next */
+    const struct keeper_told *told; /* borrowed as long as the link; NULL: nobody */
     int record_fd;           /* the directory of records; borrowed */
     const uint8_t *owner;    /* struct keeper_signal; RECORD_ID_SIZE bytes */
     const char *scripts_dir; /* of the keeper: script_file.h; NULL: none */
@@ -44,6 +57,9 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
                      struct keeper_link **ret_link);
 /* Spawns the task that serves the calls. 0; -ENOMEM; -ESHUTDOWN. */
 int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt);
+/* Connects a link that rests, and tries as long as jobs wait (keeper_told). Any
+ * thread. */
+void keeper_link_want(struct keeper_link *link);
 /* Closes the connection. The keeper and its jobs go on; one without jobs leaves, and that
  * is waited for. settled: the end of every job has been seen, so that this will be soon.
  * After the runtime was shut down; no call may be left. NULL is allowed. */

@@ -38,6 +38,8 @@ struct keeper_link {
     uint8_t owner[RECORD_ID_SIZE];
     uint64_t descriptors;
     uint64_t rest_usec;
+    uid_t uid;
+    const struct keeper_told *told; /* NULL: nobody */
     pid_t child; /* a keeper of ours to reap, 0: none; link's task only */
 
     vlock lock; /* protects what follows */
@@ -49,6 +51,7 @@ struct keeper_link {
                            none has, or nobody was waiting for an answer of it */
     bool asked;          /* somebody was */
     uint64_t heard_usec; /* the latest reply */
+    bool wanted;         /* to be connected, though no call waits */
     bool watched;        /* the link's task looks again whether calls are answered */
     struct keeper_link_info info;
 
@@ -91,6 +94,8 @@ void keeper_link_close(struct keeper_link *link);
 /* Whether the link has nothing to do without a connection: from then on the next call
  * notifies `sent`. Otherwise calls are known to wait from now on. */
 bool keeper_link_may_rest(struct keeper_link *link);
+/* It cannot be connected: it is not wanted any more, unless jobs wait. */
+void keeper_link_ask_again(struct keeper_link *link);
 /* Takes the connection from the link if it rests and nobody has asked the keeper anything
  * for rest_usec. Returns the descriptor, which is the caller's; -1, and
  * *ret_usec says when to look again. */

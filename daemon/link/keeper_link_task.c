@@ -272,6 +272,13 @@ static bool settle_dialled(struct volt_cx *cx, struct link_task *t)
     return true;
 }
 
+/* 0; -ENOMEM, only that it is here. */
+static int tell(const struct keeper_link *link, bool here)
+{
+    const struct keeper_told *told = link->told;
+    return told != NULL ? told->here(told->arg, link->uid, here) : 0;
+}
+
 /* The connection is over, or was left. */
 static void part(struct link_task *t)
 {
@@ -287,6 +294,7 @@ static void part(struct link_task *t)
     if (!left)
         note_loss(t);
     keeper_link_fail_flying(t->link);
+    (void)tell(t->link, false);
 }
 
 static uint64_t longer_pause(const struct link_task *t)
@@ -321,12 +329,18 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
             return VOLT_READY;
         if (t->received < 0) {
             keeper_log_unreachable(&t->log, t->link->socket_path, (int)t->received);
+            keeper_link_ask_again(t->link);
             continue;
         }
         VOLT_AWAIT(t->at, receive_poll(cx, t));
         if (t->received == -ESHUTDOWN)
             return VOLT_READY;
-        (void)settle_dialled(cx, t);
+        if (!settle_dialled(cx, t))
+            keeper_link_ask_again(t->link);
+        else if (tell(t->link, true) < 0) {
+            part(t);
+            keeper_link_ask_again(t->link);
+        }
     }
     VOLT_END(t->at);
 }

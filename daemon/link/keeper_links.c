@@ -29,6 +29,7 @@ struct keeper_links {
     int record_fd;           /* as in struct keeper_link_options, with the next */
     uint8_t owner[RECORD_ID_SIZE];
     struct volt_runtime *rt;
+    struct keeper_told told;
     struct siphash_key secret;
     vlock lock;              /* protects the table */
     struct hash_table table; /* of entries */
@@ -73,9 +74,11 @@ int keeper_links_open(const char *dir, const struct keeper_link_options *opt,
     return 0;
 }
 
-int keeper_links_start(struct keeper_links *links, struct volt_runtime *rt)
+int keeper_links_start(struct keeper_links *links, struct volt_runtime *rt,
+                       const struct keeper_told *told)
 {
     links->rt = rt;
+    links->told = *told;
     return links->all ? keeper_link_start(links->all, rt) : 0;
 }
 
@@ -115,6 +118,8 @@ static struct keeper_link *make_locked(struct keeper_links *links, uid_t uid,
     char path[PATH_BYTES];
     const struct keeper_link_options opt = {.socket_path = path,
                                             .rest_usec = REST_USEC,
+                                            .uid = uid,
+                                            .told = &links->told,
                                             .record_fd = links->record_fd,
                                             .owner = links->owner};
     struct entry *e = NULL;

@@ -17,8 +17,10 @@ struct keeper_links;
  * keeper_links_free); -errno with a text in *err. */
 int keeper_links_open(const char *dir, const struct keeper_link_options *opt,
                       struct volt_error *err, struct keeper_links **ret);
-/* From now on links have their tasks. 0; -ENOMEM; -ESHUTDOWN. */
-int keeper_links_start(struct keeper_links *links, struct volt_runtime *rt);
+/* From now on links have their tasks, and tell of their users, if there are several; told
+ * is copied. 0; -ENOMEM; -ESHUTDOWN. */
+int keeper_links_start(struct keeper_links *links, struct volt_runtime *rt,
+                       const struct keeper_told *told);
 /* As keeper_link_free(). NULL is allowed. */
 void keeper_links_free(struct keeper_links *links, bool settled);
 

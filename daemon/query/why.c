@@ -70,6 +70,19 @@ static struct why_line line_of(const struct reason *r)
     return line;
 }
 
+/* Writes that the job's keeper does not answer. */
+static void keeper_text(const struct core *core, uid_t owner,
+                        char ret[static REASON_TEXT])
+{
+    if (run_has_keepers(core))
+        (void)snprintf(ret, REASON_TEXT,
+                       "voltd-keeper@%u does not answer: systemctl status "
+                       "voltd-keeper@%u says why",
+                       (unsigned)owner, (unsigned)owner);
+    else
+        (void)snprintf(ret, REASON_TEXT, "voltd-keeper does not answer");
+}
+
 /* Adds what the user's waiter needs before it may start. */
 static void add_of_admission(struct core *core, uid_t uid, const struct waiter *w,
                              struct why *ret)
@@ -95,7 +108,10 @@ static void add_of_admission(struct core *core, uid_t uid, const struct waiter *
             ret->is_next = reasons[i].is_next;
         }
         ret->looks += reasons[i].looks;
-        explain_text(&reasons[i], &now, ret->reason[i].text, REASON_TEXT);
+        if (ret->reason[i].wait == JOB_WAIT_KEEPER)
+            keeper_text(core, uid, ret->reason[i].text);
+        else
+            explain_text(&reasons[i], &now, ret->reason[i].text, REASON_TEXT);
     }
 }
 
@@ -187,13 +203,8 @@ static void add_of_view(const struct core *core, const struct job_view *v,
     if (r && v->wait == JOB_WAIT_SURVIVORS)
         (void)snprintf(r->text, sizeof(r->text),
                        "processes of it live on that SIGKILL has not ended");
-    else if (r && run_has_keepers(core))
-        (void)snprintf(r->text, sizeof(r->text),
-                       "voltd-keeper@%u does not answer: systemctl status "
-                       "voltd-keeper@%u says why",
-                       (unsigned)ret->owner, (unsigned)ret->owner);
     else if (r)
-        (void)snprintf(r->text, sizeof(r->text), "voltd-keeper does not answer");
+        keeper_text(core, ret->owner, r->text);
 }
 
 /* Returns the state of the call's first job that has not ended, and the job in *ret;

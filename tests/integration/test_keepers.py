@@ -13,6 +13,7 @@ import threading
 import pytest
 
 from conftest import BIN, LIMIT, SERVICE_UID, needs_root, until
+from users import connect_as
 
 pytestmark = needs_root
 
@@ -28,6 +29,7 @@ class Activator:
         self.dir.mkdir()
         self.dir.chmod(0o755)
         self.listening, self.lives, self.starts = {}, {}, {}
+        self.mute = set()   # for these none is started
         self.over = threading.Event()
         for uid in users:
             self.listen(uid)
@@ -61,10 +63,11 @@ class Activator:
 
     def serve(self):
         while not self.over.is_set():
-            idle = {s: uid for uid, s in self.listening.items()
-                    if uid not in self.lives or self.lives[uid].poll() is not None}
+            idle = {s: uid for uid, s in list(self.listening.items())
+                    if uid not in self.mute and (uid not in self.lives or self.lives[uid].poll() is not None)}
             for s in select.select(list(idle), [], [], 0.05)[0]:
-                self.start(idle[s])
+                if idle[s] not in self.mute:
+                    self.start(idle[s])
 
     def close(self):
         self.over.set()
@@ -137,6 +140,10 @@ def test_each_job_runs_as_who_has_submitted_it(system):
     assert system.keepers.starts == {ALICE: 1, BOB: 1}
 
 
+def test_its_output_can_be_opened_again(system):
+    assert output(system, ALICE, "sh", "-c", "echo once >/dev/stdout; echo more >>/dev/stderr") == "once\nmore\n"
+
+
 def test_root_and_who_has_no_keeper_are_refused(system):
     done = call(system, 0, "volt-submit", "--", "true")
     assert done.returncode == 125 and "voltd runs no jobs as root" in done.stderr and "sudo -u USER" in done.stderr
@@ -195,9 +202,36 @@ def test_a_keeper_that_its_user_has_stopped_keeps_nobody_else_waiting(system):
     assert call(system, ALICE, "voltctl", "wait", job).returncode == 0
 
 
-def test_a_user_who_has_lost_the_keeper_waits_and_others_do_not(system):
+def test_jobs_of_a_user_without_keeper_hold_no_slot(system):
+    """More of them than there are slots, also after a restart; when the keeper comes they run."""
+    system.keepers.mute.add(BOB)
+    waiting = [submit(system, BOB, "--", "true") for _ in range(8)]
+    for _ in range(3):
+        assert output(system, ALICE, "id", "-u").strip() == str(ALICE)
+    for job in waiting:
+        assert '"queued"' in state(system, BOB, job)
+    assert f"systemctl status voltd-keeper@{BOB} says why" in call(system, BOB, "voltctl", "why", waiting[0]).stdout
+    system.stop(signal.SIGKILL)
+    start(system)
+    assert output(system, ALICE, "id", "-u").strip() == str(ALICE)
+    system.keepers.mute.clear()
+    for job in waiting:
+        assert call(system, BOB, "voltctl", "wait", job).returncode == 0
+
+
+def test_who_has_lost_the_right_to_run_jobs_is_refused_until_it_comes_back(system):
     (system.keepers.dir / str(BOB)).rename(system.keepers.dir / "away")
     assert call(system, BOB, "volt-submit", "--", "true").returncode == 125
-    assert output(system, ALICE, "id", "-u").strip() == str(ALICE)
     (system.keepers.dir / "away").rename(system.keepers.dir / str(BOB))
     assert output(system, BOB, "id", "-u").strip() == str(BOB)
+
+
+def test_who_may_run_jobs_since_a_moment_ago_need_not_try_again(system):
+    """The socket comes while the submission waits for it: calls that came later are answered by then."""
+    with connect_as(system, NOBODYS) as asked, connect_as(system, NOBODYS) as other:
+        asked.send("org.voltd.jobs.Submit", {"spec": {"argv": ["/bin/true"], "cwd": "/", "env": {}}})
+        for _ in range(3):
+            assert other.ok("org.varlink.service.GetInfo")
+        system.keepers.listen(NOBODYS)
+        job = asked.recv()["parameters"]["id"]
+    assert call(system, NOBODYS, "voltctl", "wait", job).returncode == 0

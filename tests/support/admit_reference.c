@@ -94,7 +94,7 @@ static bool is_limited(const struct ref *r, const struct ref_job *j)
 
     if (q->paused)
         return true;
-    return j->slot && ((q->most && slots_of(r, j->queue, -1) >= q->most) ||
+    return j->slot && (r->away[j->user] || (q->most && slots_of(r, j->queue, -1) >= q->most) ||
                        (q->user_most && slots_of(r, j->queue, j->user) >= q->user_most));
 }
 

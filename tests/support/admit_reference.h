@@ -58,6 +58,7 @@ struct ref {
     struct ref_queue queues[REF_QUEUES];
     struct ref_time accounts[REF_USERS][REF_QUEUES];
     struct ref_resource resources[REF_RESOURCES];
+    bool away[REF_USERS];
     uint64_t slots, now;
     uint32_t bypass; /* times */
 };

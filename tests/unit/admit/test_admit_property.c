@@ -73,6 +73,7 @@ enum {
     LOCK_AND_RATE,
     RESIZES,
     PAUSES,
+    AWAYS,
     SURVIVORS,
     CRASHES,
     LENT,
@@ -95,7 +96,7 @@ enum {
     COVERED
 };
 static const char *const covered_names[COVERED] = {
-    "starts",       "claims_3",  "lock_and_rate", "resizes",    "pauses",   "survivors",
+    "starts",       "claims_3",  "lock_and_rate", "resizes",    "pauses",   "aways",    "survivors",
     "crashes",      "lent",      "taken_back",    "over",       "edits",    "holds",
     "cancels",      "put_backs", "forced",        "elements",   "ticks",    "passed",
     "out_of_order", "blocked",   "short",         "impossible", "reserved", "peeked"};
@@ -147,6 +148,8 @@ static void make_admission(void)
         queues[q] = q ? admission_add_queue(a, &policy) : admission_default_queue(a);
         admission_set_queue(a, queues[q], &policy);
     }
+    for (int user = 0; user < REF_USERS; user++)
+        assert_int_equal(admission_set_away(a, (uid_t)user, ref.away[user]), 0);
     for (int i = 0; i < REF_RESOURCES; i++) {
         static const struct resource_kind *const kinds[] = {
             &resource_rwlock, &resource_semaphore, &resource_rate};
@@ -535,6 +538,16 @@ static void change_queue(void)
     admission_set_queue(a, queues[i], &policy);
 }
 
+/* A user goes away, or comes; it may be so already. */
+static void change_user(void)
+{
+    const int user = (int)any(REF_USERS);
+
+    ref.away[user] = any(3) == 0;
+    assert_int_equal(admission_set_away(a, (uid_t)user, ref.away[user]), 0);
+    covered[AWAYS] += ref.away[user];
+}
+
 static void grant(int job)
 {
     const bool stays = --left[job] > 0;
@@ -769,7 +782,8 @@ static void step(void)
                                           cancel,          lend,          lend,
                                           take_one_back,   take_one_back, edit,
                                           hold_or_release, pass_time,     pass_time,
-                                          resize,          change_queue,  take_anyway};
+                                          resize,          change_queue,  take_anyway,
+                                          change_user};
 
     if (any(150) == 0)
         crash();

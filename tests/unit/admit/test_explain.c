@@ -212,6 +212,13 @@ static struct waiter *paused(int n)
     return of_queue(n, (struct queue_policy){.paused = true});
 }
 
+/* Its user is. */
+static struct waiter *away(int n)
+{
+    assert_int_equal(admission_set_away(a, 1, true), 0);
+    return last_of(n, NULL);
+}
+
 /* In the other queue, which has no slots of its own. */
 static struct waiter *kept(int n)
 {
@@ -342,6 +349,7 @@ static const struct row {
     {full, 2, "queue night has 1 of its 1 slots (1 by others)", FROM(slots)},
     {users_share, 3, "user has 1 of 1 slots in its queue night", FROM(slots)},
     {paused, 1, "queue night is paused", FROM(slots)},
+    {away, 1, "nothing is there that runs jobs of its user", FROM(slots)},
     {kept, 2, "1 of 2 slots in use, and the others are kept for other queues",
      FROM(slots)},
     {next, 1, "starts soon", FROM(slots)},
@@ -378,6 +386,7 @@ static void note(const struct reason *r)
     switch (r->kind) {
     case REASON_CONDITION:
     case REASON_PAUSED:
+    case REASON_AWAY:
     case REASON_QUEUE:
     case REASON_USER:
     case REASON_ARRAY:

@@ -185,8 +185,7 @@ static void test_more_signals_than_processes(void **state)
     assert_true(fd >= 0);
     do
         refused = burst(c, &waited);
-    while (refused == 0 || refused > SIGNALS - PROCESSES ||
-           waited > SIGNALS - PROCESSES);
+    while (refused == 0 || refused > SIGNALS - PROCESSES || waited > SIGNALS - PROCESSES);
     (void)close(fd);
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <volt/runtime.h>
+#include "base/atomic.h"
 #include "daemon/link/keeper_link_parts.h"
 #include "daemon/link/keeper_links.h"
 #include "tests/support/keeper_client.h"
@@ -45,10 +46,46 @@ static int teardown(void **state)
     return 0;
 }
 
+/* Who is told, and asked. */
+static struct {
+    vat_u32 came, went, asked, awaits;
+    vat_u32 wrong;  /* calls about somebody else: cmocka's checks would end in a worker */
+    vat_u32 refuse; /* so many times that it is here */
+} user;
+
+static int here(void *arg, uid_t uid, bool is_here)
+{
+    vat_u32_add(&user.wrong, arg != &user || uid != 1000, VAT_RLX);
+    if (is_here && vat_u32_load(&user.refuse, VAT_ACQ) > 0) {
+        vat_u32_sub(&user.refuse, 1, VAT_REL);
+        return -ENOMEM;
+    }
+    vat_u32_add(is_here ? &user.came : &user.went, 1, VAT_REL);
+    return 0;
+}
+
+static bool awaits(void *arg, uid_t uid)
+{
+    (void)arg, (void)uid;
+    vat_u32_add(&user.asked, 1, VAT_REL);
+    return vat_u32_load(&user.awaits, VAT_ACQ) > 0;
+}
+
+static const struct keeper_told told = {here, awaits, &user};
+
+static void wait_for(vat_u32 *what, uint32_t n)
+{
+    while (vat_u32_load(what, VAT_ACQ) < n)
+        poll(NULL, 0, 1);
+}
+
 static struct keeper_link *resting(struct rig *g, uint64_t rest_usec)
 {
+    memset(&user, 0, sizeof(user));
     const struct keeper_link_options opt = {.socket_path = g->files.socket_path,
                                             .rest_usec = rest_usec,
+                                            .uid = 1000,
+                                            .told = &told,
                                             .record_fd = g->files.record_fd,
                                             .owner = owner};
     struct volt_error err = {""};
@@ -86,14 +123,6 @@ static void await_answer(struct keeper_call *call, struct keeper_link *link)
     keeper_call_fini(call);
 }
 
-static bool is_connected(struct keeper_link *link)
-{
-    vlock_lock(&link->lock);
-    const bool connected = link->fd >= 0;
-    vlock_unlock(&link->lock);
-    return connected;
-}
-
 static uint32_t connects(struct keeper_link *link)
 {
     struct keeper_link_info info;
@@ -106,6 +135,7 @@ static void over(struct rig *g, struct keeper_link *link)
 {
     assert_int_equal(volt_runtime_shutdown(g->rt, UINT64_MAX), 0);
     keeper_link_free(link, true);
+    assert_int_equal(vat_u32_load(&user.wrong, VAT_ACQ), 0);
 }
 
 static void test_connects_for_a_call_and_leaves_again(void **state)
@@ -120,9 +150,58 @@ static void test_connects_for_a_call_and_leaves_again(void **state)
         ask(&call, link);
         await_answer(&call, link);
         assert_int_equal(connects(link), n);
-        while (is_connected(link))
-            poll(NULL, 0, 1);
+        wait_for(&user.came, n);
+        wait_for(&user.went, n);
     }
+    over(g, link);
+}
+
+/* No call waits: it is connected because jobs wait for that. */
+static void test_connects_because_it_is_wanted(void **state)
+{
+    struct rig *g = *state;
+
+    keeper_client_spawn(&g->files);
+    struct keeper_link *link = resting(g, UINT64_C(3600000000));
+    keeper_link_want(link);
+    wait_for(&user.came, 1);
+    keeper_link_want(link); /* it is */
+    keeper_client_kill(&g->files);
+    wait_for(&user.went, 1);
+    assert_int_equal(vat_u32_load(&user.came, VAT_ACQ), 1);
+    over(g, link);
+}
+
+static void test_tries_as_long_as_jobs_wait(void **state)
+{
+    struct rig *g = *state;
+    struct keeper_link *link = resting(g, UINT64_C(3600000000));
+
+    vat_u32_store(&user.awaits, 1, VAT_REL);
+    keeper_link_want(link);
+    wait_for(&user.asked, 3);
+    vat_u32_store(&user.awaits, 0, VAT_REL);
+    while (keeper_link_away_usec(link) > 0)
+        poll(NULL, 0, 1);
+    keeper_client_spawn(&g->files);
+    assert_int_equal(vat_u32_load(&user.came, VAT_ACQ), 0);
+    keeper_link_want(link);
+    wait_for(&user.came, 1);
+    over(g, link);
+}
+
+/* Without memory to say that it is here there is no connection. */
+static void test_what_cannot_be_told_is_tried_again(void **state)
+{
+    struct rig *g = *state;
+
+    keeper_client_spawn(&g->files);
+    struct keeper_link *link = resting(g, UINT64_C(3600000000));
+    vat_u32_store(&user.refuse, 2, VAT_REL);
+    vat_u32_store(&user.awaits, 1, VAT_REL);
+    keeper_link_want(link);
+    wait_for(&user.came, 1);
+    assert_int_equal(connects(link), 3);
     over(g, link);
 }
 
@@ -195,7 +274,8 @@ static void test_one_for_each_user(void **state)
     struct keeper_links *links = NULL;
 
     assert_int_equal(keeper_links_open(g->files.dir, &opt, &err, &links), 0);
-    assert_int_equal(keeper_links_start(links, g->rt), 0);
+    assert_int_equal(
+        keeper_links_start(links, g->rt, &(struct keeper_told){NULL, NULL, NULL}), 0);
     listen_at(g->files.dir, 1000);
     assert_int_equal(keeper_links_check(links, 1000), 0);
     assert_int_equal(keeper_links_check(links, 1001), -ENOENT);
@@ -247,6 +327,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_connects_for_a_call_and_leaves_again, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_connects_because_it_is_wanted, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_tries_as_long_as_jobs_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_what_cannot_be_told_is_tried_again, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_stays_while_it_is_asked, setup, teardown),
         cmocka_unit_test_setup_teardown(test_waits_for_a_keeper, setup, teardown),
