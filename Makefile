@@ -386,19 +386,24 @@ zshdir     := $(prefix)/share/zsh/$(if $(filter /usr,$(prefix)),vendor-completio
 fishdir    := $(prefix)/share/fish/vendor_completions.d
 sysconfdir := $(if $(filter /usr /usr/local,$(prefix)),/etc,$(prefix)/etc)
 systemddir := $(if $(filter /usr /usr/local,$(prefix)),/usr,$(prefix))/lib/systemd
+pamdir     := $(if $(filter /usr /usr/local,$(prefix)),/usr,$(prefix))/lib/pam.d
 D          := $(DESTDIR)
 SUBST      := sed -e 's|@prefix@|$(prefix)|g' -e 's|@bindir@|$(bindir)|g' -e 's|@libdir@|$(libdir)|g' \
-              -e 's|@VERSION@|$(VERSION)|g'
+              -e 's|@libexecdir@|$(libexecdir)|g' -e 's|@VERSION@|$(VERSION)|g'
 # The units of one kind, system or user: its lines, and those that both have.
+UNITS_BOTH   := voltd.service voltd.socket voltd-control.socket
+# The system's alone: a keeper for each user.
+UNITS_SYSTEM := voltd-keeper@.socket voltd-keeper@.service voltd-jobs@.service voltd-users.service voltd-users-again.service voltd-users.path voltd.slice voltd-.slice.d/10-voltd.conf
 UNIT_OF    = $(SUBST) -e '/^@template@/d' -e 's|^@$(1)@||' -e '/^@$(if $(filter system,$(1)),user,system)@/d'
 
 install: all
-	install -d $(D)$(bindir) $(D)$(libdir)/pkgconfig $(D)$(libdir)/sysusers.d $(D)$(libdir)/tmpfiles.d $(D)$(systemddir)/catalog \
-	    $(D)$(systemddir)/system $(D)$(systemddir)/user $(D)$(prefix)/include/volt $(D)$(prefix)/share/varlink $(D)$(sysconfdir)/voltd/voltd.conf.d \
+	install -d $(D)$(bindir) $(D)$(libdir)/pkgconfig $(D)$(libdir)/sysusers.d $(D)$(libdir)/tmpfiles.d $(D)$(systemddir)/catalog $(D)$(pamdir) \
+	    $(D)$(sysconfdir)/needrestart/conf.d $(D)$(systemddir)/system/voltd-.slice.d $(D)$(systemddir)/user $(D)$(prefix)/include/volt $(D)$(prefix)/share/varlink $(D)$(sysconfdir)/voltd/voltd.conf.d \
 	    $(D)$(bashdir) $(D)$(zshdir) $(D)$(fishdir)
 	install -m 755 $(filter-out %/voltd-keeper,$(PROGRAMS)) $(D)$(bindir)
 	install -d $(D)$(libexecdir) # of a program that may not be read no process is dumpable
 	install -m 711 $(filter %/voltd-keeper,$(PROGRAMS)) $(D)$(libexecdir)
+	install -m 755 systemd/voltd-users systemd/voltd-jobs-settle $(D)$(libexecdir)
 	install -m 644 $(LIBVOLT) $(D)$(libdir)
 	install -m 755 $(B)/$(SONAME) $(B)/$(CLIENT_SO) $(D)$(libdir)
 	ln -sf $(SONAME) $(D)$(libdir)/libvolt.so
@@ -415,8 +420,9 @@ install: all
 	[ -e $(D)$(sysconfdir)/voltd/voltd.conf ] || install -m 644 conf/voltd.conf $(D)$(sysconfdir)/voltd
 	$(SUBST) lib/volt.pc.in >$(D)$(libdir)/pkgconfig/volt.pc
 	$(SUBST) client/voltclient.pc.in >$(D)$(libdir)/pkgconfig/voltclient.pc
-	for unit in voltd.service voltd.socket voltd-control.socket; do \
-	    $(call UNIT_OF,system) systemd/$$unit >$(D)$(systemddir)/system/$$unit && \
+	for unit in $(UNITS_BOTH) $(UNITS_SYSTEM); do \
+	    $(call UNIT_OF,system) systemd/$$unit >$(D)$(systemddir)/system/$$unit || exit 1; done
+	for unit in $(UNITS_BOTH); do \
 	    $(call UNIT_OF,user) systemd/$$unit >$(D)$(systemddir)/user/$$unit || exit 1; done
 	install -d $(addprefix $(D)$(mandir)/man,1 3 5 7 8)
 	for page in client/man/*.[13578] lib/man/*.[37]; do \
@@ -429,6 +435,8 @@ install: all
 	install -m 644 systemd/voltd.sysusers $(D)$(libdir)/sysusers.d/voltd.conf
 	install -m 644 systemd/voltd.tmpfiles $(D)$(libdir)/tmpfiles.d/voltd.conf
 	install -m 644 systemd/voltd.catalog $(D)$(systemddir)/catalog
+	install -m 644 systemd/voltd.pam $(D)$(pamdir)/voltd
+	install -m 644 systemd/voltd.needrestart $(D)$(sysconfdir)/needrestart/conf.d/voltd.conf
 # What install would put there goes; a configuration only as install has left it.
 uninstall: all
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && \
