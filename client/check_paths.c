@@ -1,7 +1,6 @@
 /* See check_paths.h. */
 #include "client/check_paths.h"
 #include "client/job_view.h"
-#include "wire/accounts.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,7 +11,6 @@
 #include <unistd.h>
 
 struct checking {
-    uid_t account;
     char *problem;
     size_t size;
 };
@@ -31,55 +29,10 @@ static bool complain(const struct checking *c, const char *option, const char *p
     return false;
 }
 
-/* Returns whether the kernel refuses access, if the job runs as this user. */
-static bool is_refused(const struct checking *c, const char *path, int mode)
+/* Returns whether the kernel refuses access to this user, as whom the job runs. */
+static bool is_refused(const char *path, int mode)
 {
-    return c->account == geteuid() && access(path, mode) < 0 && errno == EACCES;
-}
-
-/* Returns whether the account can certainly not search a directory. Its groups are
- * unknown here; an access list shows in the bits of the group. */
-static bool is_closed(const char *dir, uid_t account)
-{
-    struct stat st;
-    if (stat(dir, &st) < 0 || !S_ISDIR(st.st_mode))
-        return false;
-    if (st.st_uid == account)
-        return !(st.st_mode & S_IXUSR);
-    return !(st.st_mode & (S_IXGRP | S_IXOTH));
-}
-
-static bool complain_of_account(const struct checking *c, const char *option,
-                                const char *dir)
-{
-    char name[64];
-
-    (void)accounts_user(c->account, name, sizeof(name));
-    (void)snprintf(
-        c->problem, c->size,
-        "jobs of the system's voltd run as %s, which may not enter %s: %s=%s, or "
-        "volt-submit --user",
-        name, dir, option, strcmp(option, "--chdir") == 0 ? "DIR" : "PATH");
-    return false;
-}
-
-/* Checks the directories on the way to path, and path itself if it is one. */
-static bool check_way(const struct checking *c, const char *option, const char *path)
-{
-    char dir[PATH_MAX];
-    size_t len = strlen(path);
-    if (c->account == 0 || c->account == geteuid() || path[0] != '/' ||
-        len >= sizeof(dir))
-        return true;
-    for (size_t end = 1; end <= len; end++) {
-        if (path[end] && path[end] != '/')
-            continue;
-        (void)snprintf(dir, sizeof(dir), "%.*s", (int)end, path);
-        if (!is_closed(dir, c->account))
-            continue;
-        return complain_of_account(c, option, dir);
-    }
-    return true;
+    return access(path, mode) < 0 && errno == EACCES;
 }
 
 /* Checks a standard input: voltd opens only regular files and /dev/null. */
@@ -91,9 +44,9 @@ static bool check_input(const struct checking *c, const char *path)
         return complain(c, "--stdin", path, strerror(error));
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && strcmp(path, "/dev/null") != 0)
         return complain(c, "--stdin", path, "neither a regular file nor /dev/null");
-    if (!error && is_refused(c, path, R_OK))
+    if (!error && is_refused(path, R_OK))
         return complain(c, "--stdin", path, strerror(EACCES));
-    return check_way(c, "--stdin", path);
+    return true;
 }
 
 static bool check_directory(const struct checking *c, const char *option,
@@ -101,10 +54,9 @@ static bool check_directory(const struct checking *c, const char *option,
 {
     struct stat st;
     int error = stat(path, &st) == 0 && !S_ISDIR(st.st_mode) ? ENOTDIR : missing(path);
-    if (!error && is_refused(c, path, X_OK))
+    if (!error && is_refused(path, X_OK))
         error = EACCES;
-    return error ? complain(c, option, path, strerror(error))
-                 : check_way(c, option, path);
+    return !error || complain(c, option, path, strerror(error));
 }
 
 /* Checks a file that voltd makes or writes, and its folder. Parts that are filled in at
@@ -122,7 +74,7 @@ static bool check_output(const struct checking *c, const json_t *spec, const cha
     bool is_there = !strchr(path, '{') && lstat(path, &st) == 0;
     const char *written = is_there ? path : folder; /* the file, or the folder in which it
                                                      * is made */
-    if (good && known && is_refused(c, written, W_OK))
+    if (good && known && is_refused(written, W_OK))
         good = complain(c, option, written, strerror(EACCES));
     free(folder);
     if (!good || !is_there || S_ISREG(st.st_mode))
@@ -134,9 +86,9 @@ static bool check_output(const struct checking *c, const json_t *spec, const cha
                         : "neither a regular file nor /dev/null");
 }
 
-bool check_paths(const json_t *spec, uid_t account, char *problem, size_t size)
+bool check_paths(const json_t *spec, char *problem, size_t size)
 {
-    const struct checking c = {account, problem, size};
+    const struct checking c = {problem, size};
     const char *cwd = job_view_string(spec, "cwd"), *in = job_view_string(spec, "stdin");
     return (!*cwd || check_directory(&c, "--chdir", cwd)) &&
            (!*in || check_input(&c, in)) &&

@@ -6,12 +6,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
 /* Checks the directory, the standard input, and the files for output and errors. Returns
  * false if one is missing, is of a kind that voltd does not open, or is not accessible to
- * the job's account; problem names it. A path that this process may not look at counts as
- * good. */
-bool check_paths(const json_t *spec, uid_t account, char *problem, size_t size);
+ * this user, as whom the job runs; problem names it. A path that this process may not
+ * look at counts as good. */
+bool check_paths(const json_t *spec, char *problem, size_t size);
 
 #endif

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* A longer reply does not come from voltd. */
@@ -159,23 +158,6 @@ bool client_is_own(const struct client *c)
     socklen_t len = sizeof(peer);
     return !c->system && getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
            peer.uid == geteuid();
-}
-
-/* The peer of a socket unit is systemd's root; then the owner of the socket's directory
- * is the account. */
-uid_t client_account(const struct client *c)
-{
-    struct ucred peer = {.uid = 0};
-    struct stat st;
-    char dir[sizeof(c->address.path)];
-    socklen_t len = sizeof(peer);
-    if (getsockopt(c->fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.uid != 0)
-        return peer.uid;
-    (void)snprintf(dir, sizeof(dir), "%s", c->address.path);
-    char *slash = strrchr(dir, '/');
-    if (slash && slash != dir)
-        *slash = '\0';
-    return c->system && stat(dir, &st) == 0 ? st.st_uid : 0;
 }
 
 bool client_is_unheard(const struct client *c)

@@ -75,8 +75,6 @@ const char *client_socket(const struct client *c);
 /* Returns whether the daemon is this user's own: neither the system's nor another
  * user's. */
 bool client_is_own(const struct client *c);
-/* Returns the account that the daemon runs as, as far as can be seen. */
-uid_t client_account(const struct client *c);
 /* Returns whether the connection has ended before voltd read a whole call from it. Then
  * the first call can be sent again on another connection, and is not executed twice. */
 bool client_is_unheard(const struct client *c);

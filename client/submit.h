@@ -47,8 +47,8 @@ int submit_parse(struct submit_options *o, int argc, char **argv);
 const char *submit_option_of(const char *member, size_t len);
 /* Completes the spec. Adds the environment of this process, for a daemon of our own or
  * with --all-env, and -E over it. Then checks the command as the job will find it, and
- * its paths for the account that it runs as. Returns SUBMIT_GO, or the exit code. */
-int submit_environment(struct submit_options *o, bool own_daemon, uid_t account);
+ * its paths. Returns SUBMIT_GO, or the exit code. */
+int submit_environment(struct submit_options *o, bool own_daemon);
 /* Prints the command line again, with `instead` in place of the command, after
  * `before`. */
 void submit_say_instead(const struct submit_options *o, const char *before,

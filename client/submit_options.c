@@ -570,14 +570,14 @@ static void say_tilde(const struct submit_options *o)
 }
 
 /* Refuses a job that could not be started. */
-static int check_job(const struct submit_options *o, bool own_daemon, uid_t account)
+static int check_job(const struct submit_options *o, bool own_daemon)
 {
     char problem[512], clean[512];
     if (o->no_check || (o->file && !o->each_line))
         return SUBMIT_GO;
     if (!list_advice_check(o))
         return SUBMIT_EXIT_FAILED;
-    if (check_paths(o->spec, account, problem, sizeof(problem)))
+    if (check_paths(o->spec, problem, sizeof(problem)))
         return check_command(o, own_daemon);
     term_clean(problem, clean, sizeof(clean));
     say("%s", clean);
@@ -639,12 +639,12 @@ static int pass_environment(struct submit_options *o, bool own_daemon)
     return json_object_set_new(o->spec, "env", env) < 0 ? -ENOMEM : 0;
 }
 
-int submit_environment(struct submit_options *o, bool own_daemon, uid_t account)
+int submit_environment(struct submit_options *o, bool own_daemon)
 {
     if (!runs_process(o))
         return SUBMIT_GO;
     if (pass_environment(o, own_daemon) == 0)
-        return check_job(o, own_daemon, account);
+        return check_job(o, own_daemon);
     say("out of memory");
     return SUBMIT_EXIT_FAILED;
 }

@@ -188,7 +188,7 @@ static int complete_dry(struct submit_options *o, int *ret_checked)
     struct volt_error err;
     struct client *c;
     if (client_open(&o->choice, ADDRESS_JOBS, &c, &tried) == 0) {
-        int code = submit_environment(o, client_is_own(c), client_account(c));
+        int code = submit_environment(o, client_is_own(c));
         if (code == SUBMIT_GO && !o->file)
             *ret_checked = check_dry(o, c);
         client_free(c);
@@ -196,7 +196,7 @@ static int complete_dry(struct submit_options *o, int *ret_checked)
     }
     bool own = address_candidates(&o->choice, ADDRESS_JOBS, list, &err) < 1 ||
                !address_is_system(&list[0]);
-    return submit_environment(o, own, geteuid());
+    return submit_environment(o, own);
 }
 
 int submit_dry_run(struct submit_options *o)
@@ -577,12 +577,12 @@ static int open_voltd(struct submission *s, struct submit_options *o)
 {
     struct client_tried tried;
     if (client_open(&o->choice, ADDRESS_JOBS, &s->c, &tried) == 0)
-        return submit_environment(o, client_is_own(s->c), client_account(s->c));
+        return submit_environment(o, client_is_own(s->c));
     if (o->no_autostart || !autostart_helps(&o->choice, &tried)) {
         say_no_daemon(&tried);
         return SUBMIT_EXIT_FAILED;
     }
-    int code = submit_environment(o, true, geteuid());
+    int code = submit_environment(o, true);
     if (code == SUBMIT_GO && autostart(&o->choice, o->quiet, &s->c) < 0)
         code = SUBMIT_EXIT_FAILED;
     return code;

@@ -3,11 +3,10 @@ import json
 import os
 import shlex
 import subprocess
-import tempfile
 
 import pytest
 
-from conftest import BIN, LIMIT, needs_root, until
+from conftest import BIN, LIMIT, until
 
 
 @pytest.mark.parametrize("words, code, instead", [
@@ -64,21 +63,6 @@ def test_paths_that_are_missing(shared):
         assert shared.submit("--no-check", *words, "true").code == 0
     assert shared.submit("--error=none-{id}/x", "true").code == 0
     assert shared.submit("-w", "--stdin=/dev/null", "--output=here", "true").code == 0
-
-
-@needs_root
-def test_where_the_account_of_voltd_may_not_go(private):
-    """A home that is closed to others: known before, and not when the job is dead."""
-    private.as_service().start()
-    with tempfile.TemporaryDirectory() as home:  # of mode 0700
-        for words, way in (([], "--chdir=DIR"), ([f"--output={home}/out"], "--chdir=DIR"),
-                           (["--chdir=/", f"--output={home}/out"], "--output=PATH")):
-            r = private.submit(*words, "pwd", cwd=home)
-            assert r.code == 125 and r.out == "" and (
-                f"jobs of the system's voltd run as {private.uid}, which may not enter {home}: {way}, or "
-                "volt-submit --user\n") in r.err, r
-        r = private.submit("-w", "--chdir=/", "pwd", cwd=home)
-        assert r.code == 0 and private.ctl("logs", r.lines[0]).out == "/\n", r
 
 
 def test_what_is_closed_to_oneself(shared):
