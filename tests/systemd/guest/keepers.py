@@ -1,0 +1,183 @@
+"""One keeper for each user: the units voltd-keeper@UID, voltd-jobs@UID and voltd-users."""
+import os
+import pathlib
+import pwd
+import re
+import signal
+import socket
+import stat
+
+from vm import CGROUPS, LIMIT, alive, check, output_of, run, show, start_long_job, status_of, until
+
+ALICE, BOB, CAROL, MALLORY = 2000, 2001, 2002, 2003
+SOCKETS = pathlib.Path("/run/voltd-keeper")
+
+
+def keeper(uid=ALICE):
+    return f"voltd-keeper@{uid}.service"
+
+
+def jobs_unit(uid=ALICE):
+    return f"voltd-jobs@{uid}.service"
+
+
+def sockets():
+    """The users of whom a socket is active."""
+    out = run("systemctl", "list-units", "--plain", "--no-legend", "--state=active", "voltd-keeper@*.socket")[1]
+    return sorted(int(uid) for uid in re.findall(r"voltd-keeper@(\d+)\.socket", out))
+
+
+def set_group(members, name="volt"):
+    """As usermod does it: another file takes the place of /etc/group."""
+    path, new = pathlib.Path("/etc/group"), pathlib.Path("/etc/group+")
+    new.write_text(re.sub(rf"(?m)^({name}:.*:).*$", rf"\g<1>{','.join(members)}", path.read_text()))
+    new.rename(path)
+
+
+def refused(uid, path):
+    """Whether this user may not connect there."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        os.seteuid(uid)
+        try:
+            s.connect(str(path))
+        except PermissionError:
+            return True
+        finally:
+            os.seteuid(0)
+    return False
+
+
+def check_units():
+    status, out, err = run("systemd-analyze", "--man=no", "verify", "voltd-keeper@2000.socket", keeper(), jobs_unit(),
+                           "voltd-users.service", "voltd-users-again.service", "voltd-users.path", "voltd.slice",
+                           "voltd-2000.slice")
+    check("systemd-analyze verify finds nothing in the units of keepers", status == 0 and "voltd" not in err, err)
+
+
+def check_sockets():
+    """Of the members, and voltd's alone."""
+    check("each member has a socket, nobody else", sockets() == [ALICE, BOB, CAROL], sockets())
+    st, folder = (SOCKETS / str(ALICE)).stat(), SOCKETS.stat()
+    check("it is 0600 of voltd", stat.S_IMODE(st.st_mode) == 0o600 and st.st_uid == pwd.getpwnam("voltd").pw_uid,
+          oct(st.st_mode))
+    check("in a directory of root", stat.S_IMODE(folder.st_mode) == 0o755 and folder.st_uid == 0, oct(folder.st_mode))
+    check("its user may not connect, nor may others", refused(ALICE, SOCKETS / str(ALICE)) and
+          refused(MALLORY, SOCKETS / str(ALICE)))
+
+
+def check_identity():
+    """A job has what its submitter has from a login: ids, limits.conf, login uid; and no more."""
+    words = output_of("id -u; id -g; id -G; cat /proc/self/loginuid; echo; sed -n s/^0:://p /proc/self/cgroup; "
+                      "grep -E '^(Cap(Eff|Prm|Inh|Amb|Bnd)|NoNewPrivs)' /proc/self/status").split()
+    check("a job has the ids of its submitter", words[:5] == ["2000", "2000", "2000", words[3], "2000"], words)
+    place = f"/voltd.slice/voltd-2000.slice/{jobs_unit()}/keeper"
+    check("it lives in the unit of its user", place in words, words)
+    caps = dict(zip(words[6::2], words[7::2]))
+    bound = next(line.split()[1] for line in pathlib.Path("/proc/1/status").read_text().splitlines()
+                 if line.startswith("CapBnd"))
+    none = "0" * 16
+    check("it has no capability, and may gain what a login may", caps == {
+        "CapInh:": none, "CapPrm:": none, "CapEff:": none, "CapBnd:": bound, "CapAmb:": none, "NoNewPrivs:": "0"}, caps)
+    words = output_of("ulimit -Sn; ulimit -Hn", "--no-limits", user="bob").split()
+    check("limits.conf counts", words == ["512", "512"], words)
+    check("voltd has no capability of its user", show(keeper(), "User") == "2000")
+
+
+def check_walls():
+    """What one user's job can see of another's, of voltd and of its keeper."""
+    words = output_of(f"ls /run/voltd-rec /var/lib/voltd /var/cache/voltd-scripts/{BOB} 2>&1; "
+                      f"echo 1 >/sys/fs/cgroup/voltd.slice/voltd-{ALICE}.slice/pids.max; "
+                      f"kill -0 $(cat /tmp/long.pid); exit 0").split("\n")
+    check("a job reads neither records nor store nor scripts of others",
+          len([w for w in words if "Permission denied" in w]) == 4, words)
+
+
+def check_keeper_ends():
+    """Jobs do not notice the end of their keeper, and the next start has another one."""
+    job, pid = start_long_job()
+    if not check("a long job runs in its user's unit", pid and jobs_unit() in
+                 pathlib.Path(f"/proc/{pid}/cgroup").read_text(), pid):
+        return
+    before = show(keeper(), "MainPID")
+    status, out, err = run("systemctl", "restart", keeper())
+    check("systemctl restart of a keeper", status == 0 and show(keeper(), "MainPID") != before, err)
+    check("the next job starts", output_of("echo 1") == "1\n")
+    os.kill(int(show(keeper(), "MainPID")), signal.SIGKILL)
+    check("and after kill -9 of the keeper", output_of("echo 2") == "2\n")
+    status, out, err = run("systemctl", "stop", jobs_unit())
+    check("the unit of jobs is not stopped by hand", status != 0, err)
+    run("systemctl", "restart", "voltd*")
+    check("the job did not notice, nor a restart of 'voltd*'", alive(pid))
+    check("the sockets are there", until(lambda: sockets() == [ALICE, BOB, CAROL]), sockets())
+    check("the next job starts after it", output_of("echo 3") == "3\n")
+    os.kill(pid, signal.SIGTERM)
+    status, out, err = run("voltctl", "wait", job, user="alice")
+    check("the end of the long job is known exactly", status == 128 + signal.SIGTERM, err)
+
+
+def check_kill_unit():
+    """An administrator ends all of a user without voltd."""
+    job, pid = start_long_job()
+    run("systemctl", "kill", "--signal=KILL", jobs_unit())
+    check("systemctl kill ends all of a user", until(lambda: pid and not alive(pid)), pid)
+    status, out, err = run("voltctl", "wait", job, user="alice")
+    check("whose job is lost, or killed", status_of(job).get("result") in ("lost", "signal"), status_of(job))
+    check("the next job has the unit afresh", output_of("echo 1") == "1\n")
+
+
+def check_group():
+    """Who leaves the group has no keeper, and who comes has one; no other job notices."""
+    run("voltctl", "queue", "set", "default", "slots=9")
+    job, pid = start_long_job()
+    other, other_pid = start_long_job("bob")
+    set_group(["bob", "carol"])
+    check("who leaves the group loses his socket", until(lambda: not (SOCKETS / str(ALICE)).exists()
+                                                         and sockets() == [BOB, CAROL]), sockets())
+    check("and his keeper", until(lambda: show(keeper(), "ActiveState") == "inactive"))
+    check("his job runs on", pid and alive(pid))
+    set_group(["alice", "bob", "carol"])
+    check("who comes into the group gets one", until(lambda: (SOCKETS / str(ALICE)).exists()))
+    check("he runs jobs again", output_of("echo 1") == "1\n")
+    for name, one, user in (("his", (job, pid), "alice"), ("another's", (other, other_pid), "bob")):
+        os.kill(one[1], signal.SIGTERM)
+        status, out, err = run("voltctl", "wait", one[0], user=user)
+        check(f"the end of {name} job is known exactly", status == 128 + signal.SIGTERM, err)
+    run("voltctl", "queue", "reset", "default")
+    for pause in (0, 0.02, 0.05, 0.1):  # a path unit looks away while what it has started runs
+        for members in (["alice", "bob"], ["bob"], ["alice", "bob", "carol"]):
+            set_group(members)
+            until(lambda: False, pause)
+        check(f"of changes {pause} s apart the last counts", until(lambda: sockets() == [ALICE, BOB, CAROL]), sockets())
+
+
+def check_by_hand():
+    run("systemctl", "mask", "--now", f"voltd-keeper@{BOB}.socket")
+    run("systemctl", "enable", "--now", f"voltd-keeper@{MALLORY}.socket")
+    status, out, err = run("systemctl", "start", "voltd-users.service")
+    check("what is masked stays so, and what was enabled by hand", status == 0 and sockets() == [ALICE, CAROL, MALLORY],
+          (sockets(), err))
+    run("systemctl", "unmask", f"voltd-keeper@{BOB}.socket")
+    run("systemctl", "disable", f"voltd-keeper@{MALLORY}.socket")
+    run("systemctl", "start", "voltd-users.service")
+    check("until it is not any more", sockets() == [ALICE, BOB, CAROL], sockets())
+
+
+def check_account():
+    """PAM refuses an account: its jobs wait, and say why, until it does not."""
+    shadow = pathlib.Path("/etc/shadow")
+    before = shadow.read_text()
+    run("systemctl", "stop", keeper(CAROL))
+    shadow.write_text(re.sub(r"(?m)^(carol(?::[^:]*){6}:)[^:]*", r"\g<1>1", before))
+    job = run("volt-submit", "--", "true", user="carol")[1].strip()
+    check("a job of an expired account waits", until(lambda: f"systemctl status voltd-keeper@{CAROL}" in
+                                                         run("voltctl", "why", job, user="carol")[1]),
+          run("voltctl", "why", job, user="carol"))
+    check("the journal says why", "expired" in run("journalctl", "-u", keeper(CAROL))[1])
+    check("its socket stays", CAROL in sockets())
+    shadow.write_text(before)
+    check("it runs when PAM lets it", until(lambda: status_of(job, "carol").get("result") == "success", 3 * LIMIT),
+          status_of(job, "carol"))
+
+
+KEEPERS = (check_units, check_sockets, check_identity, check_walls, check_keeper_ends, check_kill_unit, check_group,
+           check_by_hand, check_account)
