@@ -548,6 +548,12 @@ void keeper_link_free(struct keeper_link *link, bool settled)
     free(link);
 }
 
+/* There is one for all users, and it never rests. */
+void keeper_link_want(struct keeper_link *link)
+{
+    (void)link;
+}
+
 void keeper_link_info(struct keeper_link *link, struct keeper_link_info *ret)
 {
     *ret = link->info;
