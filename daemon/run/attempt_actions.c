@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/crash.h"
+#include "daemon/run/attempt_record.h"
 #include "daemon/run/hook.h"
 #include "daemon/run/record_end.h"
 #include "daemon/run/survivors.h"
@@ -48,7 +49,7 @@ static int prepare(struct volt_cx *cx, struct work *w)
         a->error = -r;
         return ON_UNREADY;
     }
-    r = hooks_begin(cx, &again);
+    r = attempt_record_make(cx, &again);
     a->has_record = r == 0;
     return r < 0 ? (int)attempt_refused(a, r) : -1;
 }

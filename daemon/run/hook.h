@@ -24,8 +24,6 @@ struct hook {
     /* Before each START of each attempt: adds to args, which own what is put into them.
      * 0; -errno. */
     int (*prepare)(struct volt_cx *cx, const struct preparing *p);
-    /* STARTING is durable and START goes out next; after prepare(), likewise. */
-    int (*begin)(struct volt_cx *cx, const struct preparing *p);
     /* The attempt is over, and its end, w->attempt->end, is not in the store yet. */
     void (*exited)(struct volt_cx *cx, struct work *w);
     /* The end is in the store, or could not be stored: w->leaf.commit.status. */
@@ -38,9 +36,6 @@ struct hook {
 /* 0; -errno, with *ret_step the step of the hook that failed: then nothing is left of
  * what the others have put into args. */
 int hooks_prepare(struct volt_cx *cx, const struct preparing *p, const char **ret_step);
-/* After it, right before START is sent. 0; -errno:
- * what was prepared stays. */
-int hooks_begin(struct volt_cx *cx, const struct preparing *p);
 /* Gives back what these have put into args. */
 void hooks_close(struct keeper_start_args *args);
 /* Of a work that has an attempt; otherwise nothing happens. */

@@ -43,15 +43,6 @@ int hooks_prepare(struct volt_cx *cx, const struct preparing *p, const char **re
     return r;
 }
 
-int hooks_begin(struct volt_cx *cx, const struct preparing *p)
-{
-    int r = 0;
-
-    for (size_t i = 0; i < HOOKS && r == 0; i++)
-        r = hooks[i]->begin ? hooks[i]->begin(cx, p) : 0;
-    return r;
-}
-
 void hooks_exited(struct volt_cx *cx, struct work *w)
 {
     for (size_t i = HOOKS; w->attempt && i-- > 0;)

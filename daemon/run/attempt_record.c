@@ -1,5 +1,6 @@
-/* The exit record of an attempt, made when its STARTING is durable: who has its
- * descriptor may run the attempt (link/record_make.h). */
+/* See attempt_record.h. */
+#include "daemon/run/attempt_record.h"
+
 #include <errno.h>
 
 #include "daemon/job/spec.h"
@@ -22,7 +23,7 @@ static void make_record(void *arg)
 }
 
 /* What is no spare file is made while the worker goes on elsewhere. */
-static int begin(struct volt_cx *cx, const struct preparing *p)
+int attempt_record_make(struct volt_cx *cx, const struct preparing *p)
 {
     struct run *run = parts_of(p->core)->run;
     struct making m = {.p = p, .kill_mode = p->args->kill_mode};
@@ -38,5 +39,3 @@ static int begin(struct volt_cx *cx, const struct preparing *p)
     p->args->record_fd = m.fd;
     return 0;
 }
-
-const struct hook hook_record = {.step = "record", .begin = begin};
