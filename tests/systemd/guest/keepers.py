@@ -1,4 +1,5 @@
 """One keeper for each user: the units voltd-keeper@UID, voltd-jobs@UID and voltd-users."""
+import json
 import os
 import pathlib
 import pwd
@@ -78,9 +79,10 @@ def check_identity():
     none = "0" * 16
     check("it has no capability, and may gain what a login may", caps == {
         "CapInh:": none, "CapPrm:": none, "CapEff:": none, "CapBnd:": bound, "CapAmb:": none, "NoNewPrivs:": "0"}, caps)
+    words = output_of("echo $HOME $USER $LOGNAME $SHELL; pwd", "-E", "A=1", "--chdir=/", user="bob").split()
+    check("it has the variables of its account", words == ["/tmp", "bob", "bob", "/bin/sh", "/"], words)
     words = output_of("ulimit -Sn; ulimit -Hn", "--no-limits", user="bob").split()
     check("limits.conf counts", words == ["512", "512"], words)
-    check("voltd has no capability of its user", show(keeper(), "User") == "2000")
 
 
 def check_walls():
@@ -113,6 +115,27 @@ def check_keeper_ends():
     os.kill(pid, signal.SIGTERM)
     status, out, err = run("voltctl", "wait", job, user="alice")
     check("the end of the long job is known exactly", status == 128 + signal.SIGTERM, err)
+
+
+def check_restart_all():
+    """Running jobs of three users over a restart of voltd and of all keepers."""
+    users, gate, each = ("alice", "bob", "carol"), "/tmp/gate", range(1, 21)
+    run("voltctl", "queue", "set", "default", "slots=99")
+    os.mkfifo(gate)
+    os.chmod(gate, 0o666)
+    arrays = [(user, run("volt-submit", f"--array=1-{len(each)}", "--shell", f": <{gate}; exit $VOLT_ARRAY_INDEX",
+                         user=user)[1].strip()) for user in users]
+    check("60 jobs of three users run", until(lambda: all(
+        status_of(job, user).get("counts", {}).get("running") == len(each) for user, job in arrays)))
+    status, out, err = run("systemctl", "restart", "voltd.service", "voltd-keeper@*.service")
+    check("voltd and all keepers are restarted", status == 0, err)
+    writer = os.open(gate, os.O_RDWR)
+    for user, job in arrays:
+        run("voltctl", "wait", job, user=user)
+        ends = json.loads(run("voltctl", "list", "--json", *(f"{job}_{i}" for i in each), user=user)[1] or "[]")
+        check(f"each end of {user} is known exactly", [j.get("exit_code") for j in ends] == list(each), ends)
+    os.close(writer)
+    run("voltctl", "queue", "reset", "default")
 
 
 def check_kill_unit():
@@ -179,5 +202,5 @@ def check_account():
           status_of(job, "carol"))
 
 
-KEEPERS = (check_units, check_sockets, check_identity, check_walls, check_keeper_ends, check_kill_unit, check_group,
-           check_by_hand, check_account)
+KEEPERS = (check_units, check_sockets, check_identity, check_walls, check_keeper_ends, check_restart_all,
+           check_kill_unit, check_group, check_by_hand, check_account)
