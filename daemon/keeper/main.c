@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +17,8 @@ static const char help[] =
     "Starts jobs for voltd, which runs it with a listening socket as descriptor 3.\n"
     "\n"
     "  --activated     systemd runs it, for a connection; not as root\n"
-    "  --peer-uid UID  serve this user only, a number or a name (default: the own one;\n"
-    "                  with --activated the owner of the socket)\n"
+    "  --peer-uid UID  serve this user only (default: the own one; with --activated the\n"
+    "                  owner of the socket)\n"
     "  --scripts DIR   where the files of scripts are put that come with jobs\n"
     "  --spared        descriptor 4 is /proc/self/oom_score_adj, below 0: jobs get 0\n"
     "  --stay          do not leave when unused for 5 s\n"
@@ -66,40 +65,19 @@ static int settle(struct keeper_config *config, bool is_activated)
     return 0;
 }
 
-/* A number that is none would be root. */
-static bool parse_uid(const char *text, uid_t *ret)
+/* -1, and said: no uid. A number that is none would be root. */
+static int take_uid(const char *text, uid_t *ret)
 {
     char *end;
     errno = 0;
     unsigned long uid = strtoul(text, &end, 10);
-    if (errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' || uid >= (uid_t)-1)
-        return false;
+    if (errno != 0 || text[0] < '0' || text[0] > '9' || *end != '\0' ||
+        uid >= (uid_t)-1) {
+        (void)fprintf(stderr, "voltd-keeper: --peer-uid %s: a uid is needed\n", text);
+        return -1;
+    }
     *ret = (uid_t)uid;
-    return true;
-}
-
-/* Of an account of this machine. */
-static bool find_uid(const char *name, uid_t *ret)
-{
-    FILE *f = fopen("/etc/passwd", "re");
-    const struct passwd *entry = NULL;
-    while (f != NULL && (entry = fgetpwent(f)) != NULL &&
-           strcmp(entry->pw_name, name) != 0)
-        ;
-    if (entry != NULL)
-        *ret = entry->pw_uid;
-    if (f != NULL)
-        (void)fclose(f);
-    return entry != NULL;
-}
-
-/* -1, and said: no uid. */
-static int take_uid(const char *text, uid_t *ret)
-{
-    if (parse_uid(text, ret) || find_uid(text, ret))
-        return 0;
-    (void)fprintf(stderr, "voltd-keeper: --peer-uid %s: a uid is needed\n", text);
-    return -1;
+    return 0;
 }
 
 /* What systemd gives is there, or it is said what is not. ret_peer: whom it is for. */
