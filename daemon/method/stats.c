@@ -90,6 +90,8 @@ static json_t *totals_to_json(const struct volt_stats *st)
 
     set_counters(&o, whole, st);
     set_counters(&o, summed, &st->total);
+    if (st->total.longest_task)
+        wire_set(&o, "longest_task", json_string(st->total.longest_task));
     return o;
 }
 
