@@ -32,7 +32,7 @@
 #include "daemon/keeper/record.h"
 
 #define KEEPER_MAGIC     UINT32_C(0x504b4c56) /* "VLKP" */
-#define KEEPER_VERSION   UINT32_C(11)
+#define KEEPER_VERSION   UINT32_C(12)
 #define KEEPER_FDS_MAX   6
 #define KEEPER_NAMED_MAX 8
 #define KEEPER_LAUNCH_MAX                                                                \
@@ -86,6 +86,23 @@ enum keeper_kill_mode {
 #define KEEPER_FD_SCRIPT 8u /* a sealed memfd, as script_file_make() takes it */
 #define KEEPER_FDS_NAMED 4
 
+#define KEEPER_NO_LIMIT UINT64_MAX
+
+/* Limits of the job's cgroup, as cgroups(7) has them; each may be KEEPER_NO_LIMIT. A job
+ * with one does not run without a cgroup that has it. */
+struct keeper_limits {
+    uint64_t memory_max, memory_high, swap_max; /* bytes */
+    uint64_t pids_max;
+    uint64_t cpu_max;               /* percent of one CPU */
+    uint64_t cpu_weight, io_weight; /* 1 to 10000 */
+};
+/* An initialiser. */
+#define KEEPER_NO_LIMITS                                                                 \
+    {                                                                                    \
+        KEEPER_NO_LIMIT, KEEPER_NO_LIMIT, KEEPER_NO_LIMIT, KEEPER_NO_LIMIT,              \
+            KEEPER_NO_LIMIT, KEEPER_NO_LIMIT, KEEPER_NO_LIMIT                            \
+    }
+
 /* flags of START: the launch block follows the struct. */
 #define KEEPER_START_INLINE 1u
 
@@ -98,6 +115,7 @@ struct keeper_start {
     uint32_t flags;     /* KEEPER_START_* */
     uint64_t launch_size;
     uint32_t seed, zero; /* seed: what the record's slots are sealed with */
+    struct keeper_limits limits;
 };
 #define KEEPER_INLINE_MAX (KEEPER_MESSAGE_MAX - sizeof(struct keeper_start))
 

@@ -99,9 +99,17 @@ struct record_exited {
     uint64_t switches_voluntary, switches_forced;
     uint64_t mono_usec, real_usec;
     uint32_t survivor[8]; /* the first of them, then zeroes */
-    uint64_t cgroup[2];   /* figures of the job's cgroup, once it has one; now zero */
-    uint32_t zero, crc;
+    /* Of the job's cgroup: bytes, and processes that the kernel ended for want of memory.
+     * 0 without one. */
+    uint64_t memory_peak, oom_kills;
+    uint32_t flags; /* RECORD_* */
+    uint32_t crc;
 };
+/* The job had a cgroup of its own. Then user_usec, system_usec, blocks_in and blocks_out
+ * are of all that ran in it. */
+#define RECORD_CONTAINED 1u
+/* Its own memory limit was in the way; otherwise that of its user, or the machine. */
+#define RECORD_OOM_OWN 2u
 
 /* Where the way from the shim to the job's first instruction failed. */
 enum child_step {
@@ -119,6 +127,7 @@ enum child_step {
     CHILD_STEP_EXEC, /* ENOENT: not found; EACCES, ENOEXEC: found but not executable */
     CHILD_STEP_LIMITS,
     CHILD_STEP_SCRIPT, /* the file of a script that came with the job */
+    CHILD_STEP_CGROUP, /* EOPNOTSUPP: it has limits, and there is none that has them */
     CHILD_STEP_COUNT,
 };
 /* A word for people, static; "?" for unknown values. */

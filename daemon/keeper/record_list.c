@@ -31,6 +31,7 @@ const char *child_step_name(uint32_t step)
         [CHILD_STEP_STDOUT] = "stdout",     [CHILD_STEP_STDERR] = "stderr",
         [CHILD_STEP_CLOSE] = "close_range", [CHILD_STEP_EXEC] = "exec",
         [CHILD_STEP_LIMITS] = "limits",     [CHILD_STEP_SCRIPT] = "script",
+        [CHILD_STEP_CGROUP] = "cgroup",
     };
     return step < CHILD_STEP_COUNT ? names[step] : "?";
 }

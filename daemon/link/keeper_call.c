@@ -200,6 +200,8 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
     m->kill_mode = args->kill_mode;
     m->launch_size = args->launch_size;
     m->seed = args->record_seed;
+    m->limits = args->limits != NULL ? *args->limits
+                                     : (struct keeper_limits)KEEPER_NO_LIMITS;
     c->record_fd = c->fds[c->fds_n++] = args->record_fd;
     args->record_fd = -1;
     if (args->launch != NULL) {

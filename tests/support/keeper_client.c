@@ -226,6 +226,7 @@ struct keeper_reply keeper_client_start(struct keeper_client *c,
                                   .key = keeper_key_pack(key),
                                   .fds = out_fd >= 0 ? KEEPER_FD_STDOUT : 0,
                                   .umask = 022,
+                                  .limits = KEEPER_NO_LIMITS,
                                   .kill_mode = kill_mode,
                               }};
     int record = keeper_client_record(c, key, &m);

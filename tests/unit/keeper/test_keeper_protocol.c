@@ -37,6 +37,7 @@ static union keeper_message start_message(void)
         .key = {17, -1, 1, 0},
         .fds = KEEPER_FD_STDIN | KEEPER_FD_STDERR,
         .umask = 022,
+        .limits = KEEPER_NO_LIMITS,
         .launch_size = 100,
     };
     return m;
