@@ -164,7 +164,6 @@ $(B)/tests/unit/test_sqlite_keys: LDFLAGS += -Wl,--wrap=clock_gettime
 $(B)/tests/unit/test_sqlite_memory: LDFLAGS += -Wl,--wrap=reallocarray -Wl,--wrap=calloc
 $(B)/tests/unit/test_sqlite_wal: LDFLAGS += -Wl,--wrap=fdatasync
 $(B)/tests/unit/test_adopted_memory: LDFLAGS += -Wl,--wrap=calloc
-$(B)/tests/unit/test_freezer: LDFLAGS += -Wl,--wrap=fstatfs -Wl,--wrap=fgetxattr -Wl,--wrap=write -Wl,--wrap=pread -Wl,--wrap=poll -Wl,--wrap=mono_usec
 $(B)/tests/unit/test_interned: LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=reallocarray -Wl,--wrap=strdup
 $(B)/tests/unit/test_survivors: LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=reallocarray
 $(B)/tests/unit/test_jobs_live: LDFLAGS += -Wl,--wrap=table_put

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "daemon/keeper/cgroup.h"
 #include "daemon/keeper/shim_pool.h"
 #include "daemon/keeper/tree.h"
 
@@ -40,6 +41,7 @@ pid_t start_job(struct keeper_start *m, const int *fds, bool may_reuse)
         .launch_size = m->launch_size,
         .umask = (mode_t)m->umask,
         .kill_mode = m->kill_mode,
+        .limits = m->limits,
     };
     /* Not in the initialiser: there the order of these is anybody's. */
     if (m->flags & KEEPER_START_INLINE)
@@ -176,62 +178,116 @@ static void add_survivor(struct keeper_reply *reply, pid_t pid)
     reply->status = 0;
 }
 
-/* What is frozen does not take SIGSTOP, for which a second would be waited in vain: after
- * each restart of voltd, of all that are paused. */
-static void pause_tree(const struct freezer *freezer, const struct freezer_name *name,
-                       int record, const struct tree_root *root,
-                       struct keeper_reply *reply)
+/* Whether it has no name any more. */
+static bool is_gone(int record_fd)
 {
-    reply->reached = freezer_holds(freezer, name, root);
-    if (reply->reached > 0)
+    struct stat st;
+    return fstat(record_fd, &st) < 0 || st.st_nlink == 0;
+}
+
+/* Freezes the cgroup. Without one it stops the tree. */
+static void pause_job(int cgroup_fd, int record_fd, const struct tree_root *root,
+                      struct keeper_reply *reply)
+{
+    if (!cgroup_freeze(cgroup_fd, KILL_LIMIT_USEC)) {
+        signal_tree(root, SIGSTOP, reply);
         return;
-    signal_tree(root, SIGSTOP, reply);
-    (void)freezer_freeze(freezer, name, record, root, KILL_LIMIT_USEC);
+    }
+    reply->reached = cgroup_members(cgroup_fd, NULL, 0);
+    /* The SIGCONT of a removal that came before would be the last. */
+    if (is_gone(record_fd))
+        cgroup_thaw(cgroup_fd);
+}
+
+/* Ends all in the cgroup; then the tree, as something may have moved away. Without a shim
+ * only the cgroup tells what else is there. */
+static void kill_job(int cgroup_fd, const struct tree_root *root,
+                     struct keeper_reply *reply)
+{
+    const uint32_t before = cgroup_members(cgroup_fd, NULL, 0);
+    cgroup_kill(cgroup_fd);
+    (void)cgroup_await_empty(cgroup_fd, KILL_LIMIT_USEC);
+    signal_tree(root, SIGKILL, reply);
+    reply->reached += before;
+    if (reply->survivors == 0)
+        reply->survivors = cgroup_members(cgroup_fd, reply->survivor, KEEPER_NAMED_MAX);
+    reply->status = reply->reached + reply->survivors > 0 ? 0 : -ESRCH;
+}
+
+/* The last that is heard of an attempt: its record has gone. */
+static void leave_job(const struct job_key *key)
+{
+    int fd = cgroup_open(key);
+    if (fd < 0)
+        return;
+    cgroup_thaw(fd);
+    (void)close(fd);
+    (void)cgroup_remove(key);
+}
+
+/* Whether what a killed shim has left is a child of this keeper. */
+static bool is_ours(const struct keeper_self *self, const struct record_started *s)
+{
+    return s->keeper_pid == (uint32_t)self->pid && s->shim_start >= self->start;
+}
+
+/* The tree of a job that has started; with orphans, if its shim was killed. */
+static struct tree_root root_of(const struct claim *claim, const struct record *record,
+                                bool with_orphans)
+{
+    const struct keeper_self *self = claim->self;
+    const struct record_started *s = &record->started;
+    struct tree_root root = {.main = (pid_t)s->pid, .main_start = s->pid_start};
+    struct proc shim;
+    if (record->verdict == RECORD_RUNNING && proc_read((pid_t)s->shim_pid, &shim) == 0 &&
+        shim.start == s->shim_start) {
+        root.shim = shim.pid;
+        root.shim_start = shim.start;
+    } else if (with_orphans && is_ours(self, s)) {
+        root.keeper = self->pid;
+        root.session = self->session;
+        root.is_others = is_of_another;
+        root.arg = claim;
+    }
+    return root;
 }
 
 void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
                 int record_fd, struct keeper_reply *reply)
 {
-    struct job_key key = keeper_key_unpack(&m->key);
-    const struct freezer_name name = freezer_name(m->owner, &key);
+    const struct job_key key = keeper_key_unpack(&m->key);
     const struct claim claim = {self, &key};
     const bool is_tree = (m->scope & KEEPER_SCOPE_MAIN) == 0;
+    const bool is_kill = is_tree && m->signal == SIGKILL;
     struct keeper_reply woken = {0};
     struct record record = {.verdict = record_fd < 0 ? RECORD_ABSENT : RECORD_DAMAGED};
-    struct proc shim;
     reply->status = record_fd < 0 ? -ESRCH : find_job(self, record_fd, &key, &record);
     if (reply->status < 0 && record.verdict == RECORD_ABSENT && m->signal == SIGCONT)
-        freezer_remove(&self->freezer, &name);
+        leave_job(&key);
     if (reply->status < 0)
         return;
-    const struct record_started *s = &record.started;
-    struct tree_root root = {.main = (pid_t)s->pid, .main_start = s->pid_start};
-    if (record.verdict == RECORD_RUNNING && proc_read((pid_t)s->shim_pid, &shim) == 0 &&
-        shim.start == s->shim_start) {
-        root.shim = shim.pid;
-        root.shim_start = shim.start;
-    }
-    bool ours = s->keeper_pid == (uint32_t)self->pid && s->shim_start >= self->start;
-    if (m->signal == SIGKILL && is_tree && root.shim == 0 && ours) {
-        root.keeper = self->pid;
-        root.session = self->session;
-        root.is_others = is_of_another;
-        root.arg = &claim;
-    }
+    const int cgroup = cgroup_open(&key);
+    const struct tree_root root = root_of(&claim, &record, is_kill && cgroup < 0);
     if ((m->scope & KEEPER_SCOPE_FREEZE) != 0)
-        pause_tree(&self->freezer, &name, record_fd, &root, reply);
+        pause_job(cgroup, record_fd, &root, reply);
+    else if (is_kill)
+        kill_job(cgroup, &root, reply);
     else if (is_tree)
         signal_tree(&root, (int)m->signal, reply);
     else
-        signal_main(s, (int)m->signal, reply);
+        signal_main(&record.started, (int)m->signal, reply);
     if (m->signal == SIGCONT || (m->scope & KEEPER_SCOPE_WAKE) != 0)
-        freezer_thaw(&self->freezer, &name, root.main);
-    if (is_tree && root.shim == 0 && !ours)
+        cgroup_thaw(cgroup);
+    if (is_tree && root.shim == 0 && cgroup < 0 && !is_ours(self, &record.started))
         reply->survivors = KEEPER_SURVIVORS_UNKNOWN;
     if ((m->scope & KEEPER_SCOPE_WAKE) != 0 && is_tree)
         signal_tree(&root, SIGCONT, &woken);
     else if ((m->scope & KEEPER_SCOPE_WAKE) != 0)
-        signal_main(s, SIGCONT, &woken);
+        signal_main(&record.started, SIGCONT, &woken);
     if (continue_shim(&root) && m->signal == SIGKILL)
         add_survivor(reply, root.shim);
+    if (cgroup >= 0)
+        (void)close(cgroup);
+    if (root.shim == 0)
+        (void)cgroup_remove(&key);
 }

@@ -1,5 +1,6 @@
 /* See activated.h. */
 #include "daemon/keeper/activated.h"
+#include "daemon/keeper/cgroup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,28 +65,16 @@ int activated_tell_ready(void)
     return r;
 }
 
-static bool ends_with(const char *text, size_t len, const char *end)
-{
-    const size_t n = strlen(end);
-    return len >= n && memcmp(text + len - n, end, n) == 0;
-}
-
-/* Whether the cgroup of version 2 that /proc/self/cgroup tells ends so. 1, 0, -errno. */
+/* Whether the caller's cgroup ends so. 1, 0, -errno. */
 static int is_in(const char *place)
 {
-    char text[8192];
-    int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    int r = n < 0 ? -errno : 0;
-    (void)close(fd);
-    text[n < 0 ? 0 : n] = '\0';
-    for (const char *line = text, *end; (end = strchr(line, '\n')) != NULL;
-         line = end + 1)
-        if (strncmp(line, "0::/", strlen("0::/")) == 0)
-            r = ends_with(line, (size_t)(end - line), place);
-    return r;
+    char own[CGROUP_PATH_MAX];
+    const size_t n = strlen(place);
+    int r = cgroup_own(own);
+    if (r == -ENODATA)
+        return 0;
+    const size_t len = r < 0 ? 0 : strlen(own);
+    return r < 0 ? r : len >= n && strcmp(own + len - n, place) == 0;
 }
 
 int activated_await_place(uid_t uid)

@@ -8,9 +8,11 @@
  * record as well, so a record whose lock is free is final also when the shim was killed
  * meanwhile.
  *
+ * The child is born in the cgroup of the job (cgroup.h). To enter it later would wait for
+ * all processors.
+ *
  * The keeper's own start has done what is the same for all jobs: every signal at its
- * default, /dev/null on 0, 1 and 2. This keeper runs jobs as itself; identity, groups
- * and the cgroup go between slot 1 and the umask.
+ * default, /dev/null on 0, 1 and 2. The keeper runs jobs as itself.
  *
  * No allocation: argv and environment are decoded where they are, in the message of START
  * or in a private mapping of the sealed memfd. */
@@ -29,6 +31,7 @@
 #include <unistd.h>
 #include "base/crash.h"
 #include "daemon/keeper/account.h"
+#include "daemon/keeper/cgroup.h"
 #include "base/poison.h"
 #include "daemon/keeper/tree.h"
 
@@ -191,6 +194,8 @@ static int child_run(void *arg)
     if ((error = note_start(c)) < 0)
         return child_fail(c, CHILD_STEP_FORK, -error);
     CRASH_POINT("child-started");
+    if (c->enters && (error = cgroup_enter(c->cgroup_fd)) < 0)
+        return child_fail(c, CHILD_STEP_CGROUP, -error);
     if (setsid() < 0)
         return child_fail(c, CHILD_STEP_SESSION, errno);
     (void)sigemptyset(&none);
@@ -259,9 +264,14 @@ pid_t child_spawn(struct child *c)
     mem_unpoison(stack, size); /* an earlier child has left frames there by its exec */
     char **env = environ;
     c->fork_tick = proc_tick();
-    pid_t pid = __clone(child_run, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, c);
-    if (pid < 0)
-        pid = -errno;
+    pid_t pid = -ENOSYS;
+    if (c->cgroup_fd >= 0)
+        pid = cgroup_clone(c->cgroup_fd, child_run, stack, size, c);
+    if (pid == -ENOSYS) {
+        c->enters = c->cgroup_fd >= 0;
+        pid = __clone(child_run, stack + size, CLONE_VM | CLONE_VFORK | SIGCHLD, c);
+        pid = pid < 0 ? -errno : pid;
+    }
     environ = env;
     if (stack != kept)
         (void)munmap(stack, size);

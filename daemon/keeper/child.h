@@ -27,12 +27,15 @@ struct shim_args {
     uint64_t launch_size;
     mode_t umask;
     enum keeper_kill_mode kill_mode;
+    struct keeper_limits limits;
 };
 
 /* What shim and child share: the child runs in the shim's memory until its exec. */
 struct child {
     const struct shim_args *args;
-    const char *script; /* its path; NULL: the job has none */
+    const char *script;             /* its path; NULL: the job has none */
+    int cgroup_fd;                  /* that of the job; -1: none */
+    bool enters;                    /* by itself, as it could not be born there */
     uint64_t shim_start, fork_tick; /* fork_tick: proc_tick() right before the child */
     pid_t shim, keeper;
     void *map; /* of launch_fd, by the child; NULL: there is none */

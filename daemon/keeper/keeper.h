@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "daemon/keeper/freezer.h"
+#include "daemon/job/key.h"
 #include "daemon/keeper/protocol.h"
 
 #define KEEPER_LISTEN_FD                                                                 \
@@ -45,7 +45,6 @@ struct keeper_self {
     pid_t pid, session;
     uint64_t start; /* with pid: which process it is */
     uint8_t boot_id[RECORD_ID_SIZE];
-    struct freezer freezer;
     struct shims shims, main_shims; /* main_shims: those of kill mode `main` */
     /* Attempts whose shim was killed: what they have left is the keeper's child now. The
      * latest, as a ring. */

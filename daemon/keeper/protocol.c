@@ -6,7 +6,7 @@
 
 _Static_assert(sizeof(union keeper_message) == KEEPER_MESSAGE_MAX, "messages fit");
 _Static_assert(sizeof(struct keeper_start) == 128, "no padding");
-_Static_assert(sizeof(struct keeper_signal) == 64, "no padding");
+_Static_assert(sizeof(struct keeper_signal) == 48, "no padding");
 
 struct keeper_key keeper_key_pack(const struct job_key *key)
 {

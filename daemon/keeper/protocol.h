@@ -124,7 +124,7 @@ enum keeper_scope {
                         * most 1 s */
     KEEPER_SCOPE_MAIN,
     KEEPER_SCOPE_WAKE, /* with one of these: SIGCONT after the signal */
-    /* TREE, with SIGSTOP: then frozen in a cgroup, where it can have one (freezer.h). */
+    /* TREE, with SIGSTOP: its cgroup is frozen instead, where it has one. */
     KEEPER_SCOPE_FREEZE = 4,
 };
 
@@ -133,9 +133,6 @@ struct keeper_signal {
     struct keeper_key key;
     uint32_t signal; /* 1..64 */
     uint32_t scope;  /* KEEPER_SCOPE_* */
-    /* Tells the cgroups of this voltd's attempts from those of others (freezer.h): the
-     * generation of its record directory. */
-    uint8_t owner[RECORD_ID_SIZE];
 };
 
 /* The orderly end of a voltd: a keeper without jobs leaves at once instead

@@ -35,7 +35,7 @@ static int open_scripts_dir(void)
     int fd = open_dir(AT_FDCWD, scripts_dir);
     if (fd < 0)
         return fd;
-    int r = fstat(fd, &st) < 0                                          ? -errno
+    int r = fstat(fd, &st) < 0                                           ? -errno
             : st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH) ? -EPERM
                                                                          : 0;
     if (r == 0)
@@ -141,8 +141,8 @@ static int write_all(int fd, const char *text, size_t n)
 
 static int write_file(int dir, const char *name, const char *text, size_t n)
 {
-    int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                    0500);
+    int fd =
+        openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0500);
 
     if (fd < 0)
         return -errno;

@@ -36,6 +36,7 @@
 #include <unistd.h>
 #include "base/crash.h"
 #include "daemon/keeper/account.h"
+#include "daemon/keeper/cgroup.h"
 #include "daemon/keeper/script_file.h"
 #include "daemon/keeper/shim_pool.h"
 #include "daemon/keeper/tree.h"
@@ -109,8 +110,10 @@ static bool take_shim(struct shims *shims, pid_t pid, int status)
     unsigned i = find(shims->pid, shims->n, pid);
     if (i == shims->n)
         return false;
-    if (status != 0)
+    if (status != 0) {
         self->killed[self->killed_n++ % KEEPER_KILLED_MAX] = shims->key[i];
+        (void)cgroup_remove(&shims->key[i]);
+    }
     shims->n--; /* the newest takes its place */
     shims->pid[i] = shims->pid[shims->n];
     shims->key[i] = shims->key[shims->n];
@@ -493,7 +496,7 @@ int keeper_init(const struct keeper_config *config)
         return r;
     account_init(environ, geteuid());
     script_file_init(config->scripts_dir);
-    freezer_init(&keeper.self.freezer, "/proc", "/sys/fs/cgroup");
+    cgroup_init("/sys/fs/cgroup");
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return -errno;
     return 0;

@@ -7,17 +7,19 @@
  *      It stays in the keeper's session, which no process of a job is in (tree.h);
  *   2. an order: the record, locked before it was sent, and all that the job needs;
  *   3. the script that came with it, if one did, as a file (script_file.h);
- *   4. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
+ *   4. the cgroup of the job, where there can be one (cgroup.h);
+ *   5. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
  *      killed before has started nothing;
- *   5. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
+ *   6. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
  *      itself and is then killed;
- *   6. the file is removed;
- *   7. slot 2 EXITED; the record is closed: the kernel drops the lock;
- *   8. in kill mode `main`, wait for all that is left, so that it does not become the
+ *   7. the file is removed;
+ *   8. slot 2 EXITED; the record is closed: the kernel drops the lock;
+ *   9. in kill mode `main`, wait for all that is left, so that it does not become the
  *      keeper's and is not taken for an orphan;
- *   9. with a child left, exit. Without one nothing of the job is left here, and the next
- *      order may come (shim_pool.h). The figures are therefore summed up from each wait:
- *      the process's own (RUSAGE_CHILDREN) are of all jobs it has had.
+ *  10. the cgroup is removed;
+ *  11. with a process left, exit. Without one nothing of the job is left here, and the
+ *      next order may come (shim_pool.h). Without a cgroup the figures are summed up from
+ *      each wait: the process's own (RUSAGE_CHILDREN) are of all jobs it has had.
  *
  * No allocation, no parsing of input; every signal stays blocked. */
 #include "daemon/keeper/child.h"
@@ -36,6 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/crash.h"
+#include "daemon/keeper/cgroup.h"
 #include "daemon/keeper/script_file.h"
 #include "daemon/keeper/tree.h"
 
@@ -49,6 +52,7 @@ struct shim {
     struct shim_args order;
     struct record_exited end;
     struct script_file script;
+    int cgroup; /* of the job; -1: none */
     _Alignas(8) uint8_t launch[KEEPER_INLINE_MAX];
 };
 
@@ -131,11 +135,16 @@ static bool reap_until(struct record_exited *x, uint64_t deadline, uint32_t *kil
 
 /* As the subreaper of the tree the shim is the parent of whatever is left. Returns
  * whether nothing is. */
-static bool clear_tree(const struct shim *self, struct record_exited *x)
+static bool clear_tree(struct shim *self)
 {
     const struct tree_root root = {.shim = self->pid, .shim_start = self->start};
+    struct record_exited *x = &self->end;
     struct tree_result result;
     if (reap_until(x, mono_usec() + LINGER_USEC, NULL))
+        return true;
+    cgroup_kill(self->cgroup); /* also what runs as another user; then what has moved */
+    if (self->cgroup >= 0 &&
+        reap_until(x, mono_usec() + KILL_LIMIT_USEC, &x->left_killed))
         return true;
     tree_kill(&root, KILL_LIMIT_USEC, &result);
     if (reap_until(x, mono_usec(), &x->left_killed))
@@ -166,6 +175,7 @@ static bool run_child(struct shim *self, const char *script)
 {
     struct child child = {.args = &self->order,
                           .script = script,
+                          .cgroup_fd = self->cgroup,
                           .shim = self->pid,
                           .shim_start = self->start,
                           .keeper = self->keeper};
@@ -185,8 +195,31 @@ static bool run_child(struct shim *self, const char *script)
         fail_job(x, child.step, child.error);
         return true;
     }
-    return self->order.kill_mode == KEEPER_KILL_TREE ? clear_tree(self, x)
+    return self->order.kill_mode == KEEPER_KILL_TREE ? clear_tree(self)
                                                      : reap_until(x, 0, NULL);
+}
+
+static bool has_limits(const struct keeper_limits *limits)
+{
+    static const struct keeper_limits none = KEEPER_NO_LIMITS;
+    return memcmp(limits, &none, sizeof(none)) != 0;
+}
+
+/* From its cgroup to the end of the job. Returns whether nothing is left of it. */
+static bool contain_child(struct shim *self, const char *script)
+{
+    if (!cgroup_is_possible() && !has_limits(&self->order.limits))
+        return run_child(self, script);
+    self->cgroup = cgroup_make(&self->order.key, &self->order.limits);
+    if (self->cgroup < 0) {
+        close_order(self);
+        fail_job(&self->end, CHILD_STEP_CGROUP, -self->cgroup);
+        self->cgroup = -1;
+        return true;
+    }
+    bool clean = run_child(self, script);
+    cgroup_account(self->cgroup, &self->end);
+    return clean;
 }
 
 /* From the order to the end of the job. Returns whether nothing is left of it. */
@@ -194,14 +227,14 @@ static bool run_job(struct shim *self)
 {
     const int text = self->order.fd[SHIM_SCRIPT];
     if (text < 0)
-        return run_child(self, NULL);
+        return contain_child(self, NULL);
     int r = script_file_make(&self->script, &self->order.key, text);
     if (r < 0) {
         close_order(self);
         fail_job(&self->end, CHILD_STEP_SCRIPT, -r);
         return true;
     }
-    bool clean = run_child(self, self->script.path);
+    bool clean = contain_child(self, self->script.path);
     script_file_fini(&self->script);
     return clean;
 }
@@ -243,6 +276,7 @@ static bool take_order(struct shim *self)
     if (self->order.launch != NULL)
         self->order.launch = self->launch;
     memset(&self->end, 0, sizeof(self->end));
+    self->cgroup = -1;
     return true;
 }
 
@@ -257,6 +291,19 @@ static int settle(struct shim *self, uint64_t fork_tick)
     if (r == 0 && prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         r = -errno;
     return r;
+}
+
+/* Who is still in the cgroup of an ended tree was moved there. */
+static void leave_cgroup(struct shim *self)
+{
+    if (self->cgroup >= 0 && !cgroup_remove(&self->order.key) &&
+        self->order.kill_mode == KEEPER_KILL_TREE) {
+        cgroup_kill(self->cgroup);
+        (void)cgroup_await_empty(self->cgroup, KILL_LIMIT_USEC);
+        (void)cgroup_remove(&self->order.key);
+    }
+    if (self->cgroup >= 0)
+        (void)close(self->cgroup);
 }
 
 static void tell_end(const struct shim *self)
@@ -281,6 +328,7 @@ _Noreturn void shim_run(int channel, pid_t keeper, uint64_t fork_tick)
         write_end(&self);
         if (!clean && self.order.kill_mode == KEEPER_KILL_MAIN)
             clean = reap_until(&self.end, UINT64_MAX, NULL);
+        leave_cgroup(&self);
         CRASH_POINT("shim-idle");
         if (clean)
             tell_end(&self);

@@ -351,14 +351,6 @@ uint32_t tree_signal(const struct tree_root *root, int sig)
     return reached;
 }
 
-void tree_each(const struct tree_root *root, void (*fn)(pid_t pid, void *arg), void *arg)
-{
-    tree.n = 0;
-    tree_walk(root);
-    for (size_t i = 0; i < tree.n; i++)
-        fn(tree.proc[i].pid, arg);
-}
-
 /* Time passes as well where the machine stands still: what nobody tried is no
  * survivor. */
 #define ROUNDS_MIN 8

@@ -74,9 +74,6 @@ uint32_t tree_signal(const struct tree_root *root, int sig);
  * forks meanwhile is stopped, too. Returns how many were reached. */
 uint32_t tree_stop(const struct tree_root *root, uint64_t limit_usec);
 
-/* Calls fn for each process of the tree, as one walk finds it. */
-void tree_each(const struct tree_root *root, void (*fn)(pid_t pid, void *arg), void *arg);
-
 #define TREE_NAMED_MAX 8
 
 struct tree_result {

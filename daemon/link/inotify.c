@@ -15,9 +15,9 @@
 struct inotify_reader {
     const struct inotify_reader_ops *ops;
     void *arg;
-    bool telling; /* of what began last */
-    bool reads;   /* io; otherwise it pauses */
-    bool said;    /* that it cannot be read */
+    bool telling;      /* of what began last */
+    bool reads;        /* io; otherwise it pauses */
+    bool said;         /* that it cannot be read */
     struct volt_io io; /* none: there is no instance */
     struct volt_sleep pause;
     ssize_t received, at; /* bytes in buf, and how many of them have begun */
@@ -38,9 +38,10 @@ int inotify_reader_open(const char *what)
 static void say_unread(struct inotify_reader *n)
 {
     if (!n->said)
-        log_warning("events of files cannot be read: %s; the files are looked at from time "
-                    "to time",
-                    strerror((int)-n->received));
+        log_warning(
+            "events of files cannot be read: %s; the files are looked at from time "
+            "to time",
+            strerror((int)-n->received));
     n->said = true;
 }
 
@@ -125,7 +126,8 @@ static void inotify_reader_drop(void *state)
 }
 
 static const struct volt_task_type inotify_reader_type = {
-    "inotify", sizeof(struct inotify_reader), inotify_reader_poll, inotify_reader_drop, NULL};
+    "inotify", sizeof(struct inotify_reader), inotify_reader_poll, inotify_reader_drop,
+    NULL};
 
 int inotify_reader_start(struct volt_runtime *rt, int fd,
                          const struct inotify_reader_ops *ops, void *arg)

@@ -200,8 +200,8 @@ void keeper_call_init_start(struct keeper_call *c, struct keeper_link *link,
     m->kill_mode = args->kill_mode;
     m->launch_size = args->launch_size;
     m->seed = args->record_seed;
-    m->limits = args->limits != NULL ? *args->limits
-                                     : (struct keeper_limits)KEEPER_NO_LIMITS;
+    m->limits =
+        args->limits != NULL ? *args->limits : (struct keeper_limits)KEEPER_NO_LIMITS;
     c->record_fd = c->fds[c->fds_n++] = args->record_fd;
     args->record_fd = -1;
     if (args->launch != NULL) {
@@ -226,8 +226,6 @@ void keeper_call_init_signal(struct keeper_call *c, struct keeper_link *link,
 {
     call_init(c, link, KEEPER_SIGNAL, sizeof(c->request.signal));
     c->request.signal.key = keeper_key_pack(key);
-    if (link != NULL)
-        memcpy(c->request.signal.owner, link->owner, RECORD_ID_SIZE);
     c->request.signal.signal = (uint32_t)sig;
     c->request.signal.scope = scope;
     c->lane = sig == SIGKILL ? LANE_KILL : LANE_SIGNAL;

@@ -236,7 +236,6 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     link->told = opt->told;
     link->socket_path = strdup(opt->socket_path);
     link->record_fd = opt->record_fd;
-    memcpy(link->owner, opt->owner, sizeof(link->owner));
     link->scripts_dir = opt->scripts_dir ? strdup(opt->scripts_dir) : NULL;
     link->program = opt->program != NULL ? strdup(opt->program) : NULL;
     if (link->socket_path == NULL || (opt->program != NULL && link->program == NULL))

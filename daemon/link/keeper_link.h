@@ -39,15 +39,14 @@ struct keeper_told {
 
 struct keeper_link_options {
     const char *socket_path;
-    uint64_t rest_usec;      /* connected only for calls and for so long after the latest
+    uint64_t rest_usec; /* connected only for calls and for so long after the latest
                                 answer; 0: always, from the start */
-    uid_t uid; /* of a link that rests, with the next */
+    uid_t uid;          /* of a link that rests, with the next */
     const struct keeper_told *told; /* borrowed as long as the link; NULL: nobody */
-    int record_fd;           /* the directory of records; borrowed */
-    const uint8_t *owner;    /* struct keeper_signal; RECORD_ID_SIZE bytes */
-    const char *scripts_dir; /* of the keeper: script_file.h; NULL: none */
-    const char *program;     /* absolute path of voltd-keeper; NULL: never start one */
-    uint64_t descriptors;    /* soft RLIMIT_NOFILE of a keeper that is started, and so of
+    int record_fd;                  /* the directory of records; borrowed */
+    const char *scripts_dir;        /* of the keeper: script_file.h; NULL: none */
+    const char *program;  /* absolute path of voltd-keeper; NULL: never start one */
+    uint64_t descriptors; /* soft RLIMIT_NOFILE of a keeper that is started, and so of
                                 its jobs; 0: voltd's own */
 };
 

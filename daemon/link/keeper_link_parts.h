@@ -35,7 +35,6 @@ struct keeper_link {
     char *socket_path, *scripts_dir;
     char *program; /* NULL when none may be started */
     int record_fd; /* the directory of records; borrowed */
-    uint8_t owner[RECORD_ID_SIZE];
     uint64_t descriptors;
     uint64_t rest_usec;
     uid_t uid;

@@ -27,7 +27,6 @@ struct keeper_links {
     struct keeper_link *all; /* NULL: one for each user */
     char *dir;               /* of their sockets */
     int record_fd;           /* as in struct keeper_link_options, with the next */
-    uint8_t owner[RECORD_ID_SIZE];
     struct volt_runtime *rt;
     struct keeper_told told;
     struct siphash_key secret;
@@ -56,10 +55,8 @@ int keeper_links_open(const char *dir, const struct keeper_link_options *opt,
     struct keeper_links *links = calloc(1, sizeof(*links));
     int r = links ? siphash_key_random(&links->secret) : -ENOMEM;
 
-    if (r == 0) {
+    if (r == 0)
         links->record_fd = opt->record_fd;
-        memcpy(links->owner, opt->owner, sizeof(links->owner));
-    }
     if (r == 0 && dir && !(links->dir = strdup(dir)))
         r = -ENOMEM;
     if (r < 0)
@@ -120,8 +117,7 @@ static struct keeper_link *make_locked(struct keeper_links *links, uid_t uid,
                                             .rest_usec = REST_USEC,
                                             .uid = uid,
                                             .told = &links->told,
-                                            .record_fd = links->record_fd,
-                                            .owner = links->owner};
+                                            .record_fd = links->record_fd};
     struct entry *e = NULL;
 
     if (hash_table_reserve(&links->table) < 0 || !(e = calloc(1, sizeof(*e))))

@@ -13,7 +13,7 @@ struct keeper_links;
 #define KEEPER_OF_NOBODY ((uid_t)-1) /* of a job whose owner is not known */
 
 /* dir: absolute; NULL: one link for all, which is opened (keeper_link_open). opt is
- * borrowed; with dir only its record_fd and owner count. 0 and *ret (free with
+ * borrowed; with dir only its record_fd counts. 0 and *ret (free with
  * keeper_links_free); -errno with a text in *err. */
 int keeper_links_open(const char *dir, const struct keeper_link_options *opt,
                       struct volt_error *err, struct keeper_links **ret);

@@ -9,9 +9,9 @@
  *   4. A timeout or a cancel sends the stop signal and SIGCONT, kill_after later SIGKILL,
  *      again after 1, 2, 4 .. 60 s, until the record says that it is over. With each
  *      the keeper continues the shim, which the job may have stopped.
- *      A pause freezes its tree (keeper/freezer.h), or sends it SIGSTOP, when the store
- *      has PAUSE, and SIGCONT when it is over; the timeout does not count the time
- *      between.
+ *      A pause freezes its cgroup (keeper/cgroup.h), or sends its tree SIGSTOP, when
+ *      the store has PAUSE, and SIGCONT when it is over; the timeout does not count
+ *      the time between.
  *   5. A job with an output limit is looked at when it may have printed that much
  *      (output_meter.h), and killed beyond it.
  *   6. The end is committed (the next job's STARTING with it), applied, then the record

@@ -6,7 +6,7 @@
  * it, is found and removed by the next daemon.
  *
  * What an attempt has left that was paused may be frozen, and goes on when its record has
- * gone: the keeper is told by SIGCONT (keeper/freezer.h). */
+ * gone: the keeper is told by SIGCONT (keeper/cgroup.h). */
 #ifndef VOLTD_RUN_RECORD_REMOVAL_H
 #define VOLTD_RUN_RECORD_REMOVAL_H
 

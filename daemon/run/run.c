@@ -48,7 +48,6 @@ static int open_keeper(struct run *run, const struct run_options *o,
     char socket_path[108], scripts_dir[PATH_MAX];
     struct keeper_link_options k = {.socket_path = socket_path,
                                     .record_fd = run->record_fd,
-                                    .owner = run->generation,
                                     .scripts_dir = scripts_dir,
                                     .program = o->keeper_path,
                                     .descriptors = o->descriptors};

@@ -22,6 +22,11 @@ def jobs_unit(uid=ALICE):
     return f"voltd-jobs@{uid}.service"
 
 
+def cgroup_of(job, uid=ALICE):
+    """That of the first attempt."""
+    return pathlib.Path(f"{CGROUPS}{show(jobs_unit(uid), 'ControlGroup')}/jobs/{job}.1")
+
+
 def sockets():
     """The users of whom a socket is active."""
     out = run("systemctl", "list-units", "--plain", "--no-legend", "--state=active", "voltd-keeper@*.socket")[1]
@@ -71,8 +76,8 @@ def check_identity():
     words = output_of("id -u; id -g; id -G; cat /proc/self/loginuid; echo; sed -n s/^0:://p /proc/self/cgroup; "
                       "grep -E '^(Cap(Eff|Prm|Inh|Amb|Bnd)|NoNewPrivs)' /proc/self/status").split()
     check("a job has the ids of its submitter", words[:5] == ["2000", "2000", "2000", words[3], "2000"], words)
-    place = f"/voltd.slice/voltd-2000.slice/{jobs_unit()}/keeper"
-    check("it lives in the unit of its user", place in words, words)
+    place = re.compile(f"/voltd.slice/voltd-2000.slice/{jobs_unit()}/jobs/[0-9]+[.]1")
+    check("it has a cgroup of its own in the unit of its user", any(map(place.fullmatch, words)), words)
     caps = dict(zip(words[6::2], words[7::2]))
     bound = next(line.split()[1] for line in pathlib.Path("/proc/1/status").read_text().splitlines()
                  if line.startswith("CapBnd"))
@@ -83,6 +88,54 @@ def check_identity():
     check("it has the variables of its account", words == ["/tmp", "bob", "bob", "/bin/sh", "/"], words)
     words = output_of("ulimit -Sn; ulimit -Hn", "--no-limits", user="bob").split()
     check("limits.conf counts", words == ["512", "512"], words)
+
+
+def members(cgroup):
+    return [int(pid) for file in cgroup.rglob("cgroup.procs") for pid in file.read_text().split()]
+
+
+# A process of root's, one that has left session, parent and environment, and one in a cgroup of its own.
+FLEEING = ("/tmp/rootsleep 300 & (setsid env -i sleep 300 &); "
+           "own=/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup); mkdir $own/a.b; "
+           "sh -c 'echo 0 >'$own'/a.b/cgroup.procs; exec sleep 300' & ")
+
+
+def start_fleeing(*options):
+    """A job of four processes that runs: its id, their pids."""
+    job = run("volt-submit", *options, "--", "sh", "-c", FLEEING + "exec sleep 300", user="alice")[1].strip()
+    cgroup = cgroup_of(job)
+    until(lambda: len(members(cgroup)) == 4 and len(members(cgroup / "a.b")) == 1)
+    return job, members(cgroup)
+
+
+def check_contained():
+    """Whatever a job does, its end is that of all that it has started."""
+    run("install", "-m", "4755", "/bin/sleep", "/tmp/rootsleep")
+    job, pids = start_fleeing()
+    owners = [pathlib.Path(f"/proc/{pid}").stat().st_uid for pid in pids]
+    check("all of a job is in its cgroup, also what is root's", len(pids) == 4 and 0 in owners, (pids, owners))
+    run("voltctl", "cancel", job, user="alice")
+    run("voltctl", "wait", job, user="alice")
+    check("a cancel ends all of it", not any(map(alive, pids)), pids)
+    check("and its cgroup, with what the job has made there", until(lambda: not cgroup_of(job).exists()))
+    job, pids = start_fleeing("--kill-mode=main")
+    main = status_of(job).get("pid")
+    os.kill(main, signal.SIGKILL)
+    run("voltctl", "wait", job, user="alice")
+    left = [pid for pid in pids if pid != main]
+    check("kill mode main leaves the others, and the cgroup with them", all(map(alive, left)) and
+          sorted(members(cgroup_of(job))) == sorted(left), (pids, main))
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    check("it goes with the last of them", until(lambda: not cgroup_of(job).exists()))
+    job, pids = start_fleeing()
+    shim = next(int(pid) for pid in members(cgroup_of(job).parents[1] / "keeper") if status_of(job).get("pid") in
+                map(int, pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+    os.kill(shim, signal.SIGKILL)
+    run("voltctl", "wait", job, user="alice")
+    check("without its shim a job is lost, and all of it ended", status_of(job).get("result") == "lost" and
+          not any(map(alive, pids)), (status_of(job), pids))
+    check("its cgroup has gone", until(lambda: not cgroup_of(job).exists()))
 
 
 def check_walls():
@@ -202,5 +255,5 @@ def check_account():
           status_of(job, "carol"))
 
 
-KEEPERS = (check_units, check_sockets, check_identity, check_walls, check_keeper_ends, check_restart_all,
+KEEPERS = (check_units, check_sockets, check_identity, check_contained, check_walls, check_keeper_ends, check_restart_all,
            check_kill_unit, check_group, check_by_hand, check_account)

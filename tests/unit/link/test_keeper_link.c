@@ -37,7 +37,6 @@ struct rig {
 };
 
 static const struct siphash_key secret = {1, 2};
-static const uint8_t owner[RECORD_ID_SIZE] = {1};
 
 static void rig_open(struct rig *g)
 {
@@ -48,7 +47,6 @@ static void rig_open(struct rig *g)
     struct keeper_link_options opt = {
         .socket_path = g->files.socket_path,
         .record_fd = g->files.record_fd,
-        .owner = owner,
         .program = g->program,
     };
     int r = keeper_link_open(&opt, &err, &g->link);
@@ -482,8 +480,7 @@ static void test_another_version_is_replaced(void **state)
     /* With no program of its own a voltd leaves it alone: somebody else sees to
      * keepers. */
     struct keeper_link_options opt = {.socket_path = g.files.socket_path,
-                                      .record_fd = g.files.record_fd,
-                                      .owner = owner};
+                                      .record_fd = g.files.record_fd};
     struct keeper_link *link;
     assert_int_equal(keeper_link_open(&opt, NULL, &link), -EPROTO);
     assert_int_equal(waitpid(old, &status, WNOHANG), 0);
@@ -503,7 +500,6 @@ static void test_cannot_start(void **state)
     keeper_client_init(&files);
     struct keeper_link_options opt = {.socket_path = files.socket_path,
                                       .record_fd = files.record_fd,
-                                      .owner = owner,
                                       .program = "/no/such/keeper"};
     assert_int_equal(keeper_link_open(&opt, &err, &link), -ENOENT);
     assert_non_null(strstr(err.text, "/no/such/keeper"));

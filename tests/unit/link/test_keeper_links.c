@@ -19,8 +19,6 @@
 #include "daemon/link/keeper_links.h"
 #include "tests/support/keeper_client.h"
 
-static const uint8_t owner[RECORD_ID_SIZE] = {1};
-
 struct rig {
     struct keeper_client files;
     struct volt_runtime *rt;
@@ -86,8 +84,7 @@ static struct keeper_link *resting(struct rig *g, uint64_t rest_usec)
                                             .rest_usec = rest_usec,
                                             .uid = 1000,
                                             .told = &told,
-                                            .record_fd = g->files.record_fd,
-                                            .owner = owner};
+                                            .record_fd = g->files.record_fd};
     struct volt_error err = {""};
     struct keeper_link *link = NULL;
 
@@ -268,8 +265,7 @@ static void listen_at(const char *dir, unsigned uid)
 static void test_one_for_each_user(void **state)
 {
     struct rig *g = *state;
-    const struct keeper_link_options opt = {.record_fd = g->files.record_fd,
-                                            .owner = owner};
+    const struct keeper_link_options opt = {.record_fd = g->files.record_fd};
     struct volt_error err = {""};
     struct keeper_links *links = NULL;
 

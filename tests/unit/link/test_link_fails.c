@@ -21,7 +21,6 @@
 #include "tests/support/keeper_client.h"
 
 static const struct siphash_key secret = {1, 2};
-static const uint8_t owner[RECORD_ID_SIZE] = {1};
 
 static struct {
     struct keeper_client files; /* the folder only; the link starts the keeper */
@@ -79,7 +78,6 @@ static int open_parts(void)
 {
     const struct keeper_link_options opt = {.socket_path = g.files.socket_path,
                                             .record_fd = g.files.record_fd,
-                                            .owner = owner,
                                             .program = g.program};
     struct volt_error err = {""};
     int r = keeper_link_open(&opt, &err, &g.link);

@@ -27,8 +27,6 @@
 #include "daemon/link/record_make.h"
 #include "tests/support/keeper_client.h"
 
-static const uint8_t owner[RECORD_ID_SIZE] = {1};
-
 static struct {
     struct keeper_client files; /* the folder only */
     char program[512];
@@ -49,7 +47,6 @@ static int setup(void **state)
                    bin ? bin : "build/bin");
     g.options = (struct keeper_link_options){.socket_path = g.files.socket_path,
                                              .record_fd = g.files.record_fd,
-                                             .owner = owner,
                                              .program = g.program};
     return 0;
 }

@@ -1,0 +1,186 @@
+/* See cgroup.h. */
+#include "daemon/keeper/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "daemon/keeper/cgroup_file.h"
+#include "daemon/keeper/names.h"
+
+#define KEEPER "/keeper"
+#define JOBS   "/jobs/"
+
+/* "<mount><unit>/jobs/"; "": there is no place. */
+static char jobs[2 * CGROUP_PATH_MAX];
+
+/* --- the place ---------------------------------------------------------------------- */
+
+int cgroup_own(char ret[static CGROUP_PATH_MAX])
+{
+    struct cgroup_text text;
+    if (!cgroup_read(AT_FDCWD, "/proc/self/cgroup", &text))
+        return -errno;
+    const char *line = text.s;
+    while (line != NULL && strncmp(line, "0::/", strlen("0::/")) != 0) {
+        line = strchr(line, '\n');
+        line = line != NULL ? line + 1 : NULL;
+    }
+    if (line == NULL)
+        return -ENODATA;
+    line += strlen("0::");
+    const char *end = strchr(line, '\n');
+    if (end == NULL || end - line >= CGROUP_PATH_MAX)
+        return -ENAMETOOLONG;
+    memcpy(ret, line, (size_t)(end - line));
+    ret[end - line] = '\0';
+    return 0;
+}
+
+void cgroup_init(const char *mount)
+{
+    char own[CGROUP_PATH_MAX];
+    jobs[0] = '\0';
+    if (cgroup_own(own) < 0)
+        return;
+    const size_t n = strlen(own), end = strlen(KEEPER);
+    if (n < end || strcmp(own + n - end, KEEPER) != 0)
+        return;
+    (void)snprintf(jobs, sizeof(jobs), "%s%.*s" JOBS, mount, (int)(n - end), own);
+    if (access(jobs, W_OK) < 0)
+        jobs[0] = '\0';
+}
+
+bool cgroup_is_possible(void)
+{
+    return jobs[0] != '\0';
+}
+
+/* --- one ---------------------------------------------------------------------------- */
+
+struct path {
+    char s[sizeof(jobs) + JOB_KEY_TEXT_MAX];
+};
+
+static struct path path_of(const struct job_key *key)
+{
+    struct path path;
+    char name[JOB_KEY_TEXT_MAX];
+    (void)job_key_format(key, name);
+    (void)snprintf(path.s, sizeof(path.s), "%s%s", jobs, name);
+    return path;
+}
+
+static int open_dir(const char *path)
+{
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int cgroup_open(const struct job_key *key)
+{
+    if (!cgroup_is_possible())
+        return -1;
+    const struct path path = path_of(key);
+    return open_dir(path.s);
+}
+
+static const struct {
+    const char *file;
+    size_t at; /* in struct keeper_limits */
+} limit_files[] = {
+    {"memory.max", offsetof(struct keeper_limits, memory_max)},
+    {"memory.high", offsetof(struct keeper_limits, memory_high)},
+    {"memory.swap.max", offsetof(struct keeper_limits, swap_max)},
+    {"pids.max", offsetof(struct keeper_limits, pids_max)},
+    {"cpu.weight", offsetof(struct keeper_limits, cpu_weight)},
+    {"io.weight", offsetof(struct keeper_limits, io_weight)},
+};
+
+static int set_one(int fd, const char *file, const char *text)
+{
+    int r = cgroup_write(fd, file, text);
+    return r == -ENOENT || r == -EACCES ? -EOPNOTSUPP : r; /* no such controller */
+}
+
+static int set_limits(int fd, const struct keeper_limits *limits)
+{
+    char text[64];
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < sizeof(limit_files) / sizeof(*limit_files); i++) {
+        uint64_t value;
+        memcpy(&value, (const char *)limits + limit_files[i].at, sizeof(value));
+        if (value == KEEPER_NO_LIMIT)
+            continue;
+        (void)snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+        r = set_one(fd, limit_files[i].file, text);
+    }
+    if (r == 0 && limits->cpu_max != KEEPER_NO_LIMIT) {
+        (void)snprintf(text, sizeof(text), "%llu 100000",
+                       (unsigned long long)limits->cpu_max * 1000);
+        r = set_one(fd, "cpu.max", text);
+    }
+    /* All of the job ends, instead of one process that the rest waits for. */
+    if (r == 0 && limits->memory_max != KEEPER_NO_LIMIT)
+        r = set_one(fd, "memory.oom.group", "1");
+    return r;
+}
+
+int cgroup_make(const struct job_key *key, const struct keeper_limits *limits)
+{
+    if (!cgroup_is_possible())
+        return -EOPNOTSUPP;
+    const struct path path = path_of(key);
+    if (mkdir(path.s, 0755) < 0 && errno != EEXIST)
+        return -errno;
+    int fd = open_dir(path.s);
+    if (fd < 0)
+        return -errno;
+    int r = set_limits(fd, limits);
+    if (r == 0)
+        return fd;
+    (void)close(fd);
+    (void)rmdir(path.s);
+    return r;
+}
+
+struct below {
+    int fd;
+    unsigned depth;
+};
+
+/* Removes a cgroup below, with what is below it. Files are no directories. */
+static int remove_below(const char *name, void *arg)
+{
+    const struct below *above = arg;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
+        above->depth == CGROUP_BELOW_MAX)
+        return 0;
+    struct below self = {openat(above->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                         above->depth + 1};
+    if (self.fd < 0)
+        return 0;
+    (void)each_name(self.fd, ".", remove_below, &self);
+    (void)close(self.fd);
+    (void)unlinkat(above->fd, name, AT_REMOVEDIR);
+    return 0;
+}
+
+bool cgroup_remove(const struct job_key *key)
+{
+    if (!cgroup_is_possible())
+        return true;
+    const struct path path = path_of(key);
+    if (rmdir(path.s) == 0 || errno == ENOENT)
+        return true;
+    struct below self = {open_dir(path.s), 0};
+    if (self.fd < 0)
+        return errno == ENOENT;
+    if (cgroup_await_empty(self.fd, 0))
+        (void)each_name(self.fd, ".", remove_below, &self);
+    (void)close(self.fd);
+    return rmdir(path.s) == 0 || errno == ENOENT;
+}
