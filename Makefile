@@ -390,9 +390,9 @@ D          := $(DESTDIR)
 SUBST      := sed -e 's|@prefix@|$(prefix)|g' -e 's|@bindir@|$(bindir)|g' -e 's|@libdir@|$(libdir)|g' \
               -e 's|@libexecdir@|$(libexecdir)|g' -e 's|@VERSION@|$(VERSION)|g'
 # The units of one kind, system or user: its lines, and those that both have.
-UNITS_BOTH   := voltd.service voltd.socket voltd-control.socket
-# The system's alone: a keeper for each user.
-UNITS_SYSTEM := voltd-keeper@.socket voltd-keeper@.service voltd-jobs@.service voltd-users.service voltd-users-again.service voltd-users.path voltd.slice voltd-.slice.d/10-voltd.conf
+UNITS_BOTH   := voltd.service voltd.socket voltd-control.socket voltd-keeper@.socket voltd-keeper@.service voltd-jobs@.service
+# The system's alone: who may run jobs, and their walls.
+UNITS_SYSTEM := voltd-users.service voltd-users-again.service voltd-users.path voltd.slice voltd-.slice.d/10-voltd.conf
 UNIT_OF    = $(SUBST) -e '/^@template@/d' -e 's|^@$(1)@||' -e '/^@$(if $(filter system,$(1)),user,system)@/d'
 
 install: all

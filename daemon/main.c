@@ -62,9 +62,9 @@ static const char help[] =
     "  --config FILE       read FILE and FILE.d/*.conf instead of the default files\n"
     "  --runtime-dir DIR   sockets and lock\n"
     "  --state-dir DIR     job ids, records, output\n"
-    "  --keepers DIR       each user's jobs run by a voltd-keeper of that user, which\n"
-    "                      systemd starts behind the socket DIR/UID (default: all jobs\n"
-    "                      by one voltd-keeper, which voltd starts)\n"
+    "  --keepers DIR       jobs are run by a voltd-keeper of their user, which systemd\n"
+    "                      starts behind the socket DIR/UID (default: all jobs by one\n"
+    "                      voltd-keeper, which voltd starts)\n"
     "  --workers N         threads of the scheduler (default: Workers=, or one per two CPUs)\n"
     "  --check-config      read the configuration, print every mistake in it, and exit;\n"
     "                      exit status 0: there is none, 1: there is one\n"
@@ -451,6 +451,9 @@ static void log_way_out(const struct daemon *d, const char *what, const char *op
 
 static int start_jobs(struct daemon *d, struct volt_error *err)
 {
+    const char *dir = d->options.keepers_dir;
+    char own[PATH_MAX];
+    (void)snprintf(own, sizeof(own), "%s/%u", dir ? dir : "", (unsigned)geteuid());
     struct life_options o = {
         .rt = d->rt,
         .config = &d->config,
@@ -458,8 +461,9 @@ static int start_jobs(struct daemon *d, struct volt_error *err)
         .runtime_dir = d->paths.runtime_dir,
         .state_dir = d->paths.state_dir,
         .record_dir = d->paths.record_dir,
-        .keeper_path = d->options.keepers_dir ? NULL : d->keeper_path,
-        .keepers_dir = d->options.keepers_dir,
+        .keeper_path = dir ? NULL : d->keeper_path,
+        .keeper_socket = dir && d->options.user ? own : NULL,
+        .keepers_dir = dir && !d->options.user ? dir : NULL,
         .descriptors = d->job_descriptors,
         .socket = d->paths.socket.path,
     };
@@ -517,7 +521,7 @@ static int start_server(struct daemon *d, struct volt_error *err)
                                   .stdin_files = d->stdin_files,
                                   .turns = &d->turns,
                                   .malformed = &d->malformed,
-                                  .root_only = geteuid() == 0 && !d->options.keepers_dir,
+                                  .root_only = geteuid() == 0 && (d->options.user || !d->options.keepers_dir),
                                   .user_mode = d->options.user};
     d->server = server_new(&d->service, &d->config);
     if (!d->server)

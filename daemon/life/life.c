@@ -291,6 +291,7 @@ static int open_run(struct core *core, const struct life_options *o,
                                   .record_dir = o->record_dir,
                                   .runtime_dir = o->runtime_dir,
                                   .keeper_path = o->keeper_path,
+                                  .keeper_socket = o->keeper_socket,
                                   .keepers_dir = o->keepers_dir,
                                   .descriptors = o->descriptors,
                                   .state_dir = o->state_dir};

@@ -27,6 +27,11 @@ static int read_generation(struct run *run, const char *record_dir, bool ensure,
                      r == -EBADMSG ? "it is damaged" : file_text(r));
 }
 
+static bool has_keeper(const struct run_options *o)
+{
+    return o->keeper_path || o->keeper_socket || o->keepers_dir;
+}
+
 static int open_records(struct run *run, const struct run_options *o,
                         struct volt_error *err)
 {
@@ -39,7 +44,7 @@ static int open_records(struct run *run, const struct run_options *o,
     if (run->record_fd < 0)
         return error_set(err, -errno, "cannot open %.180s: %s", dir, strerror(errno));
     record_sweep(run->record_fd);
-    return read_generation(run, dir, o->keeper_path || o->keepers_dir, err);
+    return read_generation(run, dir, has_keeper(o), err);
 }
 
 static int open_keeper(struct run *run, const struct run_options *o,
@@ -53,13 +58,14 @@ static int open_keeper(struct run *run, const struct run_options *o,
                                     .descriptors = o->descriptors};
     int r;
 
-    if (!o->keeper_path && !o->keepers_dir)
+    if (!has_keeper(o))
         return 0;
     if ((size_t)snprintf(scripts_dir, sizeof(scripts_dir), "%s/scripts", o->state_dir) >=
         sizeof(scripts_dir))
         k.scripts_dir = NULL;
-    if ((size_t)snprintf(socket_path, sizeof(socket_path), "%s/keeper.sock",
-                         o->runtime_dir) >= sizeof(socket_path))
+    if ((size_t)snprintf(socket_path, sizeof(socket_path), "%s%s",
+                         o->keeper_socket ? o->keeper_socket : o->runtime_dir,
+                         o->keeper_socket ? "" : "/keeper.sock") >= sizeof(socket_path))
         return error_set(err, -ENAMETOOLONG,
                          "the path of the keeper's socket is too long");
     r = keeper_links_open(o->keepers_dir, &k, err, &run->links);

@@ -18,9 +18,9 @@ struct run_options {
     const char *socket;      /* for VOLT_ADDRESS and VOLT_JOB of jobs; "": none */
     const char *record_dir;  /* with the exit records */
     const char *runtime_dir; /* with the keeper's socket */
-    const char *keeper_path; /* program; NULL: no keeper, no kind exec, but: */
-    const char *keepers_dir; /* of a socket for the keeper of each user; NULL: one keeper
-                                runs the jobs of all */
+    /* One of these; without any there is no kind exec: the program of a keeper for all;
+     * the socket of one that others start; a directory of a socket for each user. */
+    const char *keeper_path, *keeper_socket, *keepers_dir;
     uint64_t descriptors;    /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
     const char *state_dir;   /* of voltd, for the scripts of jobs */
 };

@@ -8,7 +8,7 @@ import pytest
 
 import activator
 from activator import ALICE, BOB, NOBODYS, call, output, owner_of, running, start, state, submit
-from conftest import needs_root, until
+from conftest import LIMIT, SERVICE_UID, needs_root, until
 from users import connect_as
 
 pytestmark = needs_root
@@ -121,3 +121,31 @@ def test_who_may_run_jobs_since_a_moment_ago_need_not_try_again(system):
         system.keepers.listen(NOBODYS)
         job = asked.recv()["parameters"]["id"]
     assert call(system, NOBODYS, "voltctl", "wait", job).returncode == 0
+
+
+@pytest.fixture
+def own(private):
+    """A user's voltd whose keeper others start."""
+    private.as_service()
+    private.keepers = activator.Activator(private, [SERVICE_UID])
+    try:
+        yield private
+    finally:
+        private.keepers.close()
+
+
+def test_a_users_own_voltd_has_one_keeper_there(own):
+    own.start(f"--keepers={own.keepers.dir}")
+    assert own.submit("-w", "--", "sh", "-c", "exit 7").code == 7
+    assert own.keepers.starts == {SERVICE_UID: 1}
+    own.keepers.lives[SERVICE_UID].kill()
+    assert own.submit("-w", "--", "sh", "-c", "exit 8").code == 8
+    assert own.keepers.starts == {SERVICE_UID: 2}
+
+
+def test_a_users_own_voltd_does_not_start_without_that_socket(own):
+    (own.keepers.dir / str(SERVICE_UID)).unlink()
+    own.start(f"--keepers={own.keepers.dir}", wait=False)
+    assert own.process.wait(LIMIT) != 0
+    assert f"cannot reach or start {own.keepers.dir}/{SERVICE_UID}: No such file or directory" in own.log.read_text()
+    own.process = None
