@@ -512,17 +512,18 @@ static int start_server(struct daemon *d, struct volt_error *err)
     if (!d->event_texts || !d->environments || !d->limits || !d->stdin_files)
         return failed("events", -ENOMEM, err);
     malformed_init(&d->malformed);
-    d->service = (struct service){.core = d->core,
-                                  .rt = d->rt,
-                                  .control = d->control,
-                                  .event_texts = d->event_texts,
-                                  .environments = d->environments,
-                                  .limits = d->limits,
-                                  .stdin_files = d->stdin_files,
-                                  .turns = &d->turns,
-                                  .malformed = &d->malformed,
-                                  .root_only = geteuid() == 0 && (d->options.user || !d->options.keepers_dir),
-                                  .user_mode = d->options.user};
+    d->service = (struct service){
+        .core = d->core,
+        .rt = d->rt,
+        .control = d->control,
+        .event_texts = d->event_texts,
+        .environments = d->environments,
+        .limits = d->limits,
+        .stdin_files = d->stdin_files,
+        .turns = &d->turns,
+        .malformed = &d->malformed,
+        .root_only = geteuid() == 0 && (d->options.user || !d->options.keepers_dir),
+        .user_mode = d->options.user};
     d->server = server_new(&d->service, &d->config);
     if (!d->server)
         return failed("server", -ENOMEM, err);

@@ -15,7 +15,7 @@ struct life_options {
     const struct config *config;        /* borrowed until the next reload */
     const struct config_queues *queues; /* borrowed for the call; NULL: "default" alone */
     struct store *store; /* taken when the directories are open; NULL: in state_dir */
-    const char *runtime_dir, *state_dir, *record_dir; /* borrowed */
+    const char *runtime_dir, *state_dir, *record_dir;      /* borrowed */
     const char *keeper_path, *keeper_socket, *keepers_dir; /* struct run_options */
     uint64_t descriptors; /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
     const char *socket;   /* path of the socket, for the environment of jobs; borrowed */

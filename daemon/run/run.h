@@ -21,8 +21,8 @@ struct run_options {
     /* One of these; without any there is no kind exec: the program of a keeper for all;
      * the socket of one that others start; a directory of a socket for each user. */
     const char *keeper_path, *keeper_socket, *keepers_dir;
-    uint64_t descriptors;    /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
-    const char *state_dir;   /* of voltd, for the scripts of jobs */
+    uint64_t descriptors;  /* soft RLIMIT_NOFILE of jobs; 0: voltd's own */
+    const char *state_dir; /* of voltd, for the scripts of jobs */
 };
 
 extern const struct kinds kinds_all; /* kinds.c */
