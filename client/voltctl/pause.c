@@ -26,10 +26,9 @@ const struct verb verb_pause = {
     .summary = "Stop running jobs for a while",
     .text =
         "All their processes stand still until `voltctl resume`, also over a restart of\n"
-        "voltd. Where voltd is the service of the system, with systemd and cgroup v2,\n"
-        "they are frozen in a cgroup of their own. They keep their memory, their slots,\n"
-        "their locks and what else they claim. The time of a pause does not count\n"
-        "towards --timeout.\n"
+        "voltd. Where systemd runs voltd, they are frozen in the cgroup of the job. They\n"
+        "keep their memory, their slots, their locks and what else they claim. The time\n"
+        "of a pause does not count towards --timeout.\n"
         "Of an array the elements that run are paused; others start in free slots,\n"
         "unless the array is held as well. `voltctl cancel` ends what is paused as it\n"
         "ends other jobs. With a filter everything given must match, and jobs that do\n"
