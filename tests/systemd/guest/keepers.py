@@ -248,7 +248,7 @@ def check_account():
     check("a job of an expired account waits", until(lambda: f"systemctl status voltd-keeper@{CAROL}" in
                                                          run("voltctl", "why", job, user="carol")[1]),
           run("voltctl", "why", job, user="carol"))
-    check("the journal says why", "expired" in run("journalctl", "-u", keeper(CAROL))[1])
+    check("the journal says why", until(lambda: "expired" in run("journalctl", "-u", keeper(CAROL))[1]))
     check("its socket stays", CAROL in sockets())
     shadow.write_text(before)
     check("it runs when PAM lets it", until(lambda: status_of(job, "carol").get("result") == "success", 3 * LIMIT),
