@@ -23,18 +23,23 @@ static char jobs[2 * CGROUP_PATH_MAX];
 int cgroup_own(char ret[static CGROUP_PATH_MAX])
 {
     struct cgroup_text text;
-    if (!cgroup_read(AT_FDCWD, "/proc/self/cgroup", &text))
+    int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return -errno;
+    int r = cgroup_read_fd(fd, &text) ? 0 : -errno;
+    (void)close(fd);
+    if (r < 0)
+        return r;
     const char *line = text.s;
     while (line != NULL && strncmp(line, "0::/", strlen("0::/")) != 0) {
         line = strchr(line, '\n');
         line = line != NULL ? line + 1 : NULL;
     }
-    if (line == NULL)
+    const char *end = line != NULL ? strchr(line, '\n') : NULL;
+    if (end == NULL)
         return -ENODATA;
     line += strlen("0::");
-    const char *end = strchr(line, '\n');
-    if (end == NULL || end - line >= CGROUP_PATH_MAX)
+    if (end - line >= CGROUP_PATH_MAX)
         return -ENAMETOOLONG;
     memcpy(ret, line, (size_t)(end - line));
     ret[end - line] = '\0';

@@ -25,7 +25,8 @@ MAGIC, VERSION = (int(re.search(rf"KEEPER_{name} +UINT32_C\((\w+)\)", HEADER)[1]
 HELLO, START, SIGNAL, _, BYE, REPLY, WELCOME = range(1, 8)
 HEAD = struct.Struct("<IIQ")
 HELLO_BODY, BYE_BODY, KEY = struct.Struct("<II"), struct.Struct("<II"), struct.Struct("<QqII")
-START_BODY, SIGNAL_BODY = struct.Struct("<IIIIQII"), struct.Struct("<II16x")
+START_BODY, SIGNAL_BODY = struct.Struct("<IIIIQII7Q"), struct.Struct("<II")
+NO_LIMITS = 7 * (2**64 - 1,)
 RECORD_HEADER, RECORD_MAGIC = struct.Struct("<IIQqII16sQI"), 0x44524356
 LAUNCH_HEAD, LAUNCH_MAGIC = struct.Struct("<IIQIIII"), 0x484e4c56
 
@@ -123,7 +124,7 @@ def start(serial, script, inline=True, seed=0):
     """A shell script as a job that the serial names."""
     block = launch(script)
     return HEAD.pack(MAGIC, START, serial) + KEY.pack(serial, -1, 1, 0) + \
-        START_BODY.pack(0, 0o022, 0, int(inline), len(block), seed, 0) + block * inline
+        START_BODY.pack(0, 0o022, 0, int(inline), len(block), seed, 0, *NO_LIMITS) + block * inline
 
 
 def send_start(keeper, s, serial, script, launch_fd=None):

@@ -38,6 +38,7 @@ static int start(struct keeper_client *c, const struct job_key *key, size_t scri
                   .key = keeper_key_pack(key),
                   .flags = KEEPER_START_INLINE,
                   .fds = script >= 0 ? KEEPER_FD_SCRIPT : 0,
+                  .limits = KEEPER_NO_LIMITS,
                   .launch_size = (uint64_t)launch_encode(&l, NULL, 0)}};
     const int fds[] = {keeper_client_record(c, key, &m), script};
     assert_true(fds[0] >= 0);
