@@ -291,7 +291,9 @@ static void part(struct link_task *t)
     t->connected = false;
     volt_sleep_fini(&t->idle);
     t->has_idle = false;
-    if (!left)
+    if (left)
+        t->pause_usec = RETRY_MIN_USEC;
+    else
         note_loss(t);
     keeper_link_fail_flying(t->link);
     (void)tell(t->link, false);
@@ -316,8 +318,11 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
                 continue;
             part(t);
         }
-        while (keeper_link_may_rest(t->link))
+        while (keeper_link_may_rest(t->link)) {
+            t->pause_usec =
+                RETRY_MIN_USEC; /* failures before it say nothing of the next */
             VOLT_AWAIT(t->at, asked_poll(cx, t));
+        }
         /* A moment first: a keeper that has just died can be reaped then, and one that
          * cannot live is not started without end. */
         volt_sleep_init(&t->pause, t->pause_usec);

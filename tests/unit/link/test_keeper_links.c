@@ -187,6 +187,40 @@ static void test_tries_as_long_as_jobs_wait(void **state)
     over(g, link);
 }
 
+/* A pause that doubled from one cycle to the next would be a minute long soon. */
+enum { CYCLES = 40 };
+
+static void test_a_link_that_rests_forgets_failures(void **state)
+{
+    struct rig *g = *state;
+    struct keeper_link *link = resting(g, UINT64_C(3600000000));
+
+    for (uint32_t n = 1; n <= CYCLES; n++) {
+        keeper_link_want(link);
+        wait_for(&user.asked, n);
+        while (keeper_link_away_usec(link) > 0)
+            poll(NULL, 0, 1);
+    }
+    over(g, link);
+}
+
+/* There was no answer that showed that the keeper is well. */
+static void test_a_link_that_has_left_forgets_failures(void **state)
+{
+    struct rig *g = *state;
+
+    keeper_client_spawn(&g->files);
+    struct keeper_link *link = resting(g, 1);
+    vat_u32_store(&user.awaits, 1, VAT_REL);
+    for (uint32_t n = 1; n <= CYCLES; n++) {
+        vat_u32_store(&user.refuse, 1, VAT_REL);
+        keeper_link_want(link);
+        wait_for(&user.came, n);
+        wait_for(&user.went, 2 * n); /* the refused connection has gone, too */
+    }
+    over(g, link);
+}
+
 /* Without memory to say that it is here there is no connection. */
 static void test_what_cannot_be_told_is_tried_again(void **state)
 {
@@ -327,6 +361,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_connects_because_it_is_wanted, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_tries_as_long_as_jobs_wait, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_link_that_rests_forgets_failures, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_a_link_that_has_left_forgets_failures, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_what_cannot_be_told_is_tried_again, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_stays_while_it_is_asked, setup, teardown),
