@@ -5,12 +5,14 @@
  * queue, and takes a slot. So the peek has a virtual time of its own for each queue, and
  * for each lane that it has opened. For each open lane it has the classes that have given
  * a waiter, with the next waiter of each. The next lane or class is opened only when that
- * would come first. */
+ * would come first. Classes and lanes that give no waiter are many at times: after
+ * PEEK_LOOKS of them the peek ends. */
 #include "daemon/admit/state.h"
 
 #define PEEK_QUEUES  8
 #define PEEK_LANES   16
 #define PEEK_CLASSES 32
+#define PEEK_LOOKS   256
 
 struct peek_queue {
     const struct job_queue *queue;
@@ -30,16 +32,24 @@ struct peek {
     struct peek_lane lanes[PEEK_LANES];
     struct peek_queue queues[PEEK_QUEUES];
     unsigned n, nqueues;
+    unsigned looks; /* left at what gives no waiter; 0: the order is unknown behind it */
 };
 
 /* --- one lane: its waiters by rank, over its classes -------------------------------- */
 
-/* Returns this class, or the first one after it, that claims only slots and is not at the
- * limit of its array. */
-static struct class *skip_short(const struct lane *t, struct class *c)
+/* Returns whether the class claims more than slots, or is at the limit of its array. */
+static bool is_passed_over(const struct class *c)
 {
-    while (c && (c->named || class_is_at_limit(c)))
-        c = lane_class_after(t, &c->ready);
+    return c->named || class_is_at_limit(c);
+}
+
+/* Returns this class, or the first one after it that is not passed over. NULL: there is
+ * none, or no look is left. */
+static struct class *skip_short(struct peek *p, const struct lane *t, struct class *c)
+{
+    for (; c && is_passed_over(c); c = lane_class_after(t, &c->ready))
+        if (--p->looks == 0)
+            return NULL;
     return c;
 }
 
@@ -59,26 +69,28 @@ static unsigned first_head(const struct peek_lane *p)
     return first;
 }
 
-/* Takes head i, which is the first. */
-static struct waiter *take_head(struct peek_lane *p, unsigned i)
+/* Takes head i of an open lane, which is its first. */
+static struct waiter *take_head(struct peek *p, struct peek_lane *t, unsigned i)
 {
-    if (i == p->n) {
-        p->heads[p->n++] = class_first(p->behind);
-        p->behind = skip_short(p->lane, lane_class_after(p->lane, &p->behind->ready));
+    if (i == t->n) {
+        t->heads[t->n++] = class_first(t->behind);
+        t->behind = skip_short(p, t->lane, lane_class_after(t->lane, &t->behind->ready));
     }
-    struct waiter *w = p->heads[i];
+    struct waiter *w = t->heads[i];
     const struct class_share share = class_share(w->class);
 
-    p->heads[i] = class_after(w->class, w);
-    p->time += account_cost(p->lane->account, share.amount, share.capacity);
+    t->heads[i] = class_after(w->class, w);
+    t->time += account_cost(t->lane->account, share.amount, share.capacity);
     return w;
 }
 
-/* Returns this lane, or the first one after it whose user is not away. */
-static struct lane *skip_away(struct lane *t)
+/* Returns this lane, or the first one after it whose user is not away. NULL: there is
+ * none, or no look is left. */
+static struct lane *skip_away(struct peek *p, struct lane *t)
 {
-    while (t && t->account->user->away)
-        t = lane_after(t);
+    for (; t && t->account->user->away; t = lane_after(t))
+        if (--p->looks == 0)
+            return NULL;
     return t;
 }
 
@@ -131,26 +143,29 @@ static void open_lane(struct peek *p, struct peek_queue *q)
     t->time = t->from;
     p->n++;
     t->n = 0;
-    t->behind = skip_short(t->lane, lane_first(t->lane));
-    q->behind = skip_away(lane_after(t->lane));
+    t->behind = skip_short(p, t->lane, lane_first(t->lane));
+    if (p->looks)
+        q->behind = skip_away(p, lane_after(t->lane));
 }
 
 /* Returns the class of a lane that is the last one and has only that class, so no other
  * waiter comes between. NULL: otherwise. */
 static struct class *only_class(const struct lane *t)
 {
-    struct class *c = lane_after(t) ? NULL : skip_short(t, lane_first(t));
+    struct class *c = lane_after(t) ? NULL : lane_first(t);
 
-    return c && !lane_class_after(t, &c->ready) ? c : NULL;
+    return c && !is_passed_over(c) && !lane_class_after(t, &c->ready) ? c : NULL;
 }
 
 /* --- queues ------------------------------------------------------------------------- */
 
 /* Begins with the queues whose jobs may get slots. Returns false if the order cannot be
- * found here, as users of a queue have limits, or there are too many queues. */
+ * found here: users of a queue have limits, there are too many queues, or too many users
+ * are away. */
 static bool begin(struct peek *p, const struct admission *a)
 {
     p->n = p->nqueues = 0;
+    p->looks = PEEK_LOOKS;
     for (struct lane *l = line_part(&a->ready, 0); l;
          l = line_part(&a->ready, lane_part(l) + 1)) {
         const struct job_queue *q = l->account->queue;
@@ -162,7 +177,9 @@ static bool begin(struct peek *p, const struct admission *a)
         p->queues[p->nqueues++] = (struct peek_queue){.queue = q,
                                                       .time = virtual_time(&q->time),
                                                       .slots = q->slots,
-                                                      .behind = skip_away(l)};
+                                                      .behind = skip_away(p, l)};
+        if (!p->looks)
+            return false;
     }
     return true;
 }
@@ -201,7 +218,8 @@ static void close_queue(struct peek *p, struct peek_queue *q)
     *q = p->queues[--p->nqueues];
 }
 
-/* Returns the queue's next waiter; NULL: none, or too many lanes are open. */
+/* Returns the queue's next waiter; NULL: none, too many lanes are open, or no look is
+ * left. */
 static struct waiter *next_of(struct peek *p, struct peek_queue *q)
 {
     for (;;) {
@@ -211,11 +229,13 @@ static struct waiter *next_of(struct peek *p, struct peek_queue *q)
         if (q->behind && p->n < PEEK_LANES &&
             (!best || is_before(q->behind, q->behind->time, best))) {
             open_lane(p, q);
+            if (!p->looks)
+                return NULL;
             continue;
         }
         if (!best)
             return NULL;
-        struct waiter *w = take_head(best, head);
+        struct waiter *w = take_head(p, best, head);
         const struct class_share share = class_share(w->class);
 
         q->slots++;
@@ -237,7 +257,7 @@ size_t admission_peek(struct admission *a, struct waiter **ret_waiters, size_t n
     struct class *only = first ? only_class(first) : NULL;
     if (only && !only->elements)
         return class_list(only, ret_waiters, n);
-    while (got < n && (q = best_queue(&p))) {
+    while (got < n && p.looks && (q = best_queue(&p))) {
         struct waiter *w = next_of(&p, q);
 
         if (w)

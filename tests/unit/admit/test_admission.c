@@ -489,7 +489,8 @@ static struct job_queue *add_queue(struct queue_policy policy)
     return q;
 }
 
-static void enter_queue(struct waiter *x, struct job_queue *q, uid_t uid, int32_t priority)
+static void enter_queue(struct waiter *x, struct job_queue *q, uid_t uid,
+                        int32_t priority)
 {
     static uint64_t rank = 900;
     const struct admission_ask ask = {
@@ -502,11 +503,10 @@ static void enter_queue(struct waiter *x, struct job_queue *q, uid_t uid, int32_
 /* By weight, below their own slots first, up to their limits: as they start in fact. */
 static void queues_are_peeked_in_their_order(void **state)
 {
-    struct job_queue *queues[4] = {admission_default_queue(a),
-                                   add_queue((struct queue_policy){.weight = 3}),
-                                   add_queue((struct queue_policy){
-                                       .nominal = 4, .lends = true, .weight = 2}),
-                                   add_queue((struct queue_policy){.most = 2})};
+    struct job_queue *queues[4] = {
+        admission_default_queue(a), add_queue((struct queue_policy){.weight = 3}),
+        add_queue((struct queue_policy){.nominal = 4, .lends = true, .weight = 2}),
+        add_queue((struct queue_policy){.most = 2})};
     struct waiter w[60], *seen[64];
 
     (void)state;
@@ -559,6 +559,36 @@ static void how_much_is_peeked(void **state)
     for (int i = 0; i < 9; i++)
         admission_forget(a, &w[i]);
     admission_forget(a, &v);
+}
+
+/* The cost of a peek does not grow with what gives no waiter. */
+static void a_peek_looks_at_so_many_classes(void **state)
+{
+    enum { MOST = 255 };
+    static struct waiter claimant[MOST + 1];
+    struct waiter w = {.rank = 0}, *seen[2];
+    struct named_ask named = {
+        .owner = 1, .name = "s", .kind = &resource_semaphore, .capacity = MOST + 1};
+    struct claim permits = {.amount = 0};
+    struct admission_ask ask = {.uid = 1, .slot = true, .claims = &permits, .n = 1};
+
+    (void)state;
+    memset(claimant, 0, sizeof(claimant));
+    assert_int_equal(named_get(a, &named, &permits.resource), 0);
+    for (int i = 0; i <= MOST; i++) {
+        permits.amount++; /* a class each */
+        assert_int_equal(admission_assign(a, &claimant[i], &ask, ++ids), 0);
+        if (i < MOST)
+            admission_enter(a, &claimant[i], 0);
+    }
+    enter(&w, 1, 0);
+    assert_int_equal(admission_peek(a, seen, 2), 1);
+    assert_ptr_equal(seen[0], &w);
+    admission_enter(a, &claimant[MOST], 0);
+    assert_int_equal(admission_peek(a, seen, 2), 0);
+    for (int i = 0; i <= MOST; i++)
+        admission_forget(a, &claimant[i]);
+    named_put(a, permits.resource);
 }
 
 /* Also of one that changes its queue meanwhile. */
@@ -774,6 +804,7 @@ int main(void)
         T(nothing_of_a_paused_queue_is_peeked),
         T(queues_are_peeked_in_their_order),
         T(how_much_is_peeked),
+        T(a_peek_looks_at_so_many_classes),
         T(what_is_not_eligible_is_counted_by_queue),
         T(queues_share_time_by_weight),
         T(places),
