@@ -12,10 +12,13 @@
 
 /* --- what the server sees ----------------------------------------------------------- */
 
+/* Frees the message, which takes long for a long one: that counts. */
 static void give_message_back(struct call *call)
 {
-    if (call->holds_message)
+    if (call->holds_message) {
+        turn_did(call->caller.turn, 0, call->caller.in->scan.bytes);
         frame_done(call->caller.in);
+    }
     call->holds_message = false;
 }
 

@@ -5,7 +5,8 @@
  * count what was done:
  *
  *   entries  jobs looked at, ids taken, calls begun; a JSON value counts a quarter
- *   bytes    received, taken from a file, unpacked, or put into a reply
+ *   bytes    received, scanned, taken from a file, unpacked, put into a reply, or of a
+ *            long message that is freed
  *   facts    appended to the store
  *
  * When a sum is used up the task wakes itself, leaves its place among the connections of

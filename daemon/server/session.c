@@ -263,8 +263,9 @@ static int parse_message(struct volt_cx *cx, struct session *s, const char *text
  * just begun. */
 static bool fits_turn(const struct session *s)
 {
-    return s->turn.entries == 0 ||
-           message_cost(&s->in.scan) <= turn_entries_left(&s->turn);
+    return !turn_is_over(&s->turn) &&
+           (s->turn.entries == 0 ||
+            message_cost(&s->in.scan) <= turn_entries_left(&s->turn));
 }
 
 /* Returns a reference to a part of a whole message if its text is known, otherwise
@@ -276,6 +277,16 @@ static void *find_part(const struct session *s, struct known_texts *texts,
         return NULL;
     return known_texts_find(texts, s->call.caller.peer.who.uid, text + part->begin,
                             part->end - part->begin);
+}
+
+/* Scans what has arrived, like frame_next(): that counts, too. */
+static enum scan_result next_message(struct session *s, char **ret_text, size_t *ret_len)
+{
+    const size_t before = s->in.scanned;
+    enum scan_result got = frame_next(&s->in, ret_text, ret_len);
+
+    turn_did(&s->turn, 0, s->in.scanned - before);
+    return got;
 }
 
 static char *copy_part(const struct scan_object *part, const char *text)
@@ -427,7 +438,7 @@ enum session_state session_step(struct volt_cx *cx, struct session *s)
         }
         if (n >= s->config.max_pipelined_calls || turn_is_over(&s->turn))
             return SESSION_MORE_CALLS;
-        got = frame_next(&s->in, &text, &len);
+        got = next_message(s, &text, &len);
         if (got == SCAN_MORE)
             return SESSION_WANTS_INPUT;
         if (got == SCAN_END && !fits_turn(s))

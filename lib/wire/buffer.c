@@ -32,12 +32,14 @@ int wire_buf_reserve(struct wire_buf *b, size_t more)
 
         while (cap < len + more)
             cap *= 2;
-        data = malloc(cap);
+        /* The system moves the pages of large memory: no byte of it is copied. */
+        data = b->start == 0 ? realloc(b->data, cap) : malloc(cap);
         if (!data)
             return -ENOMEM;
-        if (len > 0)
+        if (b->start > 0) {
             memcpy(data, b->data + b->start, len);
-        free(b->data);
+            free(b->data);
+        }
         b->data = data;
         b->cap = cap;
     }

@@ -7,7 +7,9 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <malloc.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <cmocka.h>
 
 #include "wire/frame.h"
@@ -38,6 +40,37 @@ static void feed(struct frame_reader *r, const char *bytes, size_t len)
         bytes += n;
         len -= n;
     }
+}
+
+static long page_faults(void)
+{
+    struct rusage usage;
+
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_minflt;
+}
+
+/* Where realloc() is the C library's, which moves pages. */
+static void a_buffer_that_grows_is_not_copied(void **state)
+{
+    enum { SIZE = 16 << 20, PAGE = 4096 };
+    struct wire_buf b = {.data = NULL};
+
+    (void)state;
+    (void)mallopt(M_MMAP_THRESHOLD, 256 * 1024); /* as voltd does */
+    assert_int_equal(wire_buf_reserve(&b, SIZE), 0);
+    memset(b.data, 'x', b.cap);
+    b.end = b.cap;
+    const long before = page_faults();
+    assert_int_equal(wire_buf_reserve(&b, 1), 0);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    assert_in_range(page_faults() - before, 0, SIZE / PAGE / 8);
+#else
+    assert_true(page_faults() >= before);
+#endif
+    assert_int_equal(wire_buf_len(&b), SIZE);
+    assert_true(b.data[0] == 'x' && b.data[SIZE - 1] == 'x');
+    wire_buf_fini(&b);
 }
 
 static void expect(struct frame_reader *r, const char *text)
@@ -387,6 +420,7 @@ static void memory_goes_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_buffer_that_grows_is_not_copied),
         cmocka_unit_test(one_read_many_messages),
         cmocka_unit_test(byte_by_byte),
         cmocka_unit_test(size_at_its_edge),

@@ -680,6 +680,37 @@ static void what_it_makes_of_them_is_held_instead(void **state)
     session_fini(&s);
 }
 
+/* Scanning a long message and freeing it take a turn each, beside what its call does. */
+static void a_long_message_takes_turns(void **state)
+{
+    enum { ENTRIES = 100, SIZE = 1000 };
+    static const char head[] =
+        "{\"method\":\"org.voltd.jobs.SubmitBatch\",\"parameters\":{\"specs\":[0";
+    static const char tail[] = "]}}";
+    char entry[SIZE];
+
+    (void)state;
+    memset(entry, ' ', SIZE);
+    memcpy(entry, ",1", 2);
+    begin();
+    push(head, sizeof(head) - 1);
+    for (int i = 0; i < ENTRIES; i++)
+        push(entry, SIZE);
+    push(tail, sizeof(tail));
+    assert_int_equal(session_step(NULL, &s), SESSION_MORE_CALLS);
+    assert_true(turn_is_over(&s.turn));
+    assert_null(s.call.method);
+    for (int i = 0; i <= ENTRIES; i++) {
+        s.turn = (struct turn){.entries = 0};
+        assert_int_equal(session_step(NULL, &s), SESSION_IN_CALL);
+        assert_false(turn_is_over(&s.turn));
+    }
+    assert_int_equal(session_step(NULL, &s), SESSION_MORE_CALLS);
+    assert_true(turn_is_over(&s.turn));
+    assert_true(wire_buf_len(&s.out.bytes) > 0);
+    session_fini(&s);
+}
+
 static void others_get_a_turn(void **state)
 {
     (void)state;
@@ -796,6 +827,7 @@ int main(void)
         cmocka_unit_test(a_full_output_holds_calls_back),
         cmocka_unit_test(a_call_in_hand_holds_its_values),
         cmocka_unit_test(what_it_makes_of_them_is_held_instead),
+        cmocka_unit_test(a_long_message_takes_turns),
         cmocka_unit_test(others_get_a_turn),
         cmocka_unit_test(descriptors_go_with_their_reply),
         cmocka_unit_test(a_method_that_forgets_to_answer_closes),
