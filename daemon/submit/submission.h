@@ -10,7 +10,7 @@
 #include "daemon/steer/steer.h"
 #include "daemon/submit/submit.h"
 
-#define SUBMIT_SLICE    256
+#define SUBMIT_SLICE    64 /* items per poll: with claims each takes 10 us */
 #define SUBMIT_REPLACES 8
 #define SUBMIT_EDGES    256 /* edges looked at per poll, plus those of one job */
 #define SAME_BATCH      UINT64_MAX

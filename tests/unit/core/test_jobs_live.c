@@ -716,7 +716,7 @@ static void underway_drop(void *state)
 static const struct volt_task_type underway_type = {"underway", sizeof(struct underway),
                                                     underway_poll, underway_drop, NULL};
 
-#define SLICE 100
+#define SLICE 50
 
 static struct jobs_submit_item underway_items[3 * SLICE];
 

@@ -231,6 +231,18 @@ static void edges_are_made_in_portions(void **state)
     fini(&a);
 }
 
+/* No poll works on more jobs than one hold of the lock does. */
+static void jobs_are_made_in_portions(void **state)
+{
+    (void)state;
+    while (a.n < MANY)
+        (void)add(&a, JOB_KIND_SLEEP, NULL, 0);
+    run(&a);
+    accepted(&a, false);
+    assert_in_range(a.looked, 1, JOBS_SLICE);
+    fini(&a);
+}
+
 /* --- keys --------------------------------------------------------------------------- */
 
 static void fill(struct batch *to, const char *first, const char *last)
@@ -380,6 +392,7 @@ int main(void)
         T(each_waits_for_those_that_it_names),
         T(what_is_packed_has_the_ids),
         T(edges_are_made_in_portions),
+        T(jobs_are_made_in_portions),
         T(the_same_again_is_the_same),
         T(what_waits_for_another_job_is_another),
         T(one_key_is_one_item),
