@@ -533,7 +533,7 @@ static int start_server(struct daemon *d, struct volt_error *err)
         return failed("server", -ENOMEM, err);
     r = control_start(d->control, d->server);
     if (r == 0)
-        r = watchdog_start(d->rt);
+        r = watchdog_start(d->rt, d->core);
     if (r < 0)
         return failed("control", r, err);
     const struct server_listener listeners[2] = {

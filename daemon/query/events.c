@@ -81,6 +81,11 @@ bool query_durable(const struct core *core)
     return store_durable(parts_of(core)->store);
 }
 
+bool query_store_alive(struct core *core, uint64_t *seen)
+{
+    return store_alive(parts_of(core)->store, seen);
+}
+
 void query_counts(struct core *core, struct core_counts *ret)
 {
     struct store_read_counts most;

@@ -123,6 +123,8 @@ bool query_log_ahead(struct core *core);
 void query_counts(struct core *core, struct core_counts *ret);
 /* Returns whether acknowledged facts survive a crash of voltd, by the store's word. */
 bool query_durable(const struct core *core);
+/* Returns whether the store's writer is alive: store_alive(). */
+bool query_store_alive(struct core *core, uint64_t *seen);
 
 /* Opens a job's output read-only, after checking the owner. Returns a new fd, or:
  *   -ENOENT: no such job

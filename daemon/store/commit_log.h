@@ -67,9 +67,11 @@ struct store_draft { /* the head of the backend's own struct */
  * kick. The function may take `event_log.lock`, never `core.lock`. */
 typedef void store_news_fn(void *arg, const struct job_news *news, size_t n);
 
-/* Why the writer cannot write, for status reports. */
+/* Why the writer cannot write, for status reports, and whether it moves. */
 struct store_health {
     bool full, failing; /* submissions are refused */
+    bool waits;         /* the writer waits for facts, for a retry or for the disk */
+    uint64_t steps;     /* changes with each step of the writer */
 };
 
 struct store_log_ops {
@@ -181,6 +183,19 @@ static inline bool store_durable(const struct store *s)
 static inline void store_health(struct store *s, struct store_health *ret)
 {
     s->log->health(s, ret);
+}
+
+/* Returns whether the writer waits, or has made a step since the call before with this
+ * `seen`. A call that waits for the disk, however long, counts as alive: a new voltd would
+ * wait as well. Any thread. */
+static inline bool store_alive(struct store *s, uint64_t *seen)
+{
+    const uint64_t before = *seen;
+    struct store_health health;
+
+    store_health(s, &health);
+    *seen = health.steps;
+    return health.waits || health.steps != before;
 }
 
 /* Returns -ENOSPC or -EIO while submissions are refused, otherwise 0. Any thread;

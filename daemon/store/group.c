@@ -168,6 +168,7 @@ struct group_entry *groups_take(struct groups *g, uint64_t wait_usec)
         g->tail = &g->head;
         g->filling++;
         g->writing = true;
+        groups_step(g, false);
     }
     pthread_mutex_unlock(&g->lock);
     return taken;
@@ -244,6 +245,13 @@ void groups_pause(struct groups *g, uint64_t usec)
     pthread_mutex_unlock(&g->lock);
 }
 
+void groups_step(struct groups *g, bool to_disk)
+{
+    const uint64_t steps = vat_u64_load(&g->steps, VAT_RLX) / 2 + 1;
+
+    vat_u64_store(&g->steps, steps * 2 + to_disk, VAT_RLX);
+}
+
 void groups_retain(struct groups *g, const struct store_retention *retention)
 {
     pthread_mutex_lock(&g->lock);
@@ -287,5 +295,7 @@ void groups_health(struct groups *g, struct store_health *ret)
 {
     pthread_mutex_lock(&g->lock);
     *ret = g->health;
+    ret->steps = vat_u64_load(&g->steps, VAT_RLX);
+    ret->waits = g->asleep || ret->steps & 1;
     pthread_mutex_unlock(&g->lock);
 }

@@ -18,6 +18,7 @@
 #define VOLTD_STORE_GROUP_H
 
 #include <pthread.h>
+#include "base/atomic.h"
 #include "daemon/store/commit_log.h"
 #include "daemon/store/retention.h"
 
@@ -42,6 +43,8 @@ struct groups {
     struct store_health health;
     struct store_retention retention;
     struct list commits; /* pending commits, in order of their groups */
+    vat_u64 steps; /* of the writer, times 2; + 1: in a call that waits for the disk.
+                          * Written by the writer; read by any thread, relaxed */
 };
 
 int groups_init(struct groups *g);
@@ -70,6 +73,9 @@ void groups_refuse_taken(struct groups *g, int error);
 void groups_refuse(struct groups *g, int error);
 /* Writer only. Returns after usec, or at once after groups_stop(). */
 void groups_pause(struct groups *g, uint64_t usec);
+/* Writer only. Notes a step; to_disk: the next call may wait for the disk, until the next
+ * step. */
+void groups_step(struct groups *g, bool to_disk);
 /* Any thread. Sets the limits of retention. */
 void groups_retain(struct groups *g, const struct store_retention *retention);
 /* Writer only. Returns whether an entry waits to be taken. */

@@ -78,7 +78,10 @@ static int commit(struct sqlite_store *s)
 
     if (rc == SQLITE_OK && moved)
         return SQLITE_READONLY_DBMOVED;
-    return db_run(s->db.statement[DB_COMMIT]);
+    groups_step(&s->groups, true);
+    rc = db_run(s->db.statement[DB_COMMIT]);
+    groups_step(&s->groups, false);
+    return rc;
 }
 
 /* Writes the group in one transaction, with or without its submissions. Returns SQLITE_OK
@@ -92,9 +95,11 @@ static int write_once(struct sqlite_store *s, const struct group_entry *first,
         return SQLITE_OK;
     int rc = db_run(s->db.statement[DB_BEGIN]);
     CRASH_POINT("store-begun");
-    for (const struct group_entry *e = first; rc == SQLITE_OK && e; e = e->next)
+    for (const struct group_entry *e = first; rc == SQLITE_OK && e; e = e->next) {
+        groups_step(&s->groups, false);
         if (with_submits || !e->submits)
             rc = sqlite_apply(s, (const struct entry *)e);
+    }
     if (rc == SQLITE_OK)
         rc = sqlite_save_sums(s);
     CRASH_POINT("store-written");
@@ -388,6 +393,7 @@ static int let_go(struct sqlite_store *s, slice_fn *fn, const struct slice *slic
     const struct row_sums before = s->sums;
     int n = 0, rc = db_run(s->db.statement[DB_BEGIN]);
 
+    groups_step(&s->groups, false);
     if (rc == SQLITE_OK)
         rc = fn(s, slice, &n);
     if (rc == SQLITE_OK)
@@ -529,8 +535,10 @@ void *sqlite_writer(void *store)
         free_entries(first);
         groups_done(&s->groups, submits, r);
         CRASH_POINT("store-told");
+        groups_step(&s->groups, true);
         checkpoint(s);
         write_ahead(s);
+        groups_step(&s->groups, false);
         forget(s, false);
     }
 }

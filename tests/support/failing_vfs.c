@@ -20,6 +20,7 @@ static struct methods {
 static pthread_mutex_t shim_lock = PTHREAD_MUTEX_INITIALIZER;
 static int writes_fail; /* the code of SQLite for each of them; 0: they do not */
 static int sync_code, syncs_to_fail, syncs_failed;
+static void (*in_sync)(void);
 
 void failing_vfs_set(int writes, int code, int syncs)
 {
@@ -28,6 +29,13 @@ void failing_vfs_set(int writes, int code, int syncs)
     sync_code = code;
     syncs_failed = 0;
     syncs_to_fail = syncs;
+    pthread_mutex_unlock(&shim_lock);
+}
+
+void failing_vfs_in_sync(void (*fn)(void))
+{
+    pthread_mutex_lock(&shim_lock);
+    in_sync = fn;
     pthread_mutex_unlock(&shim_lock);
 }
 
@@ -54,7 +62,10 @@ static int shim_sync(sqlite3_file *f, int flags)
     pthread_mutex_lock(&shim_lock);
     int fails = syncs_to_fail > 0 && syncs_to_fail-- ? sync_code : 0;
     syncs_failed += fails != 0;
+    void (*fn)(void) = in_sync;
     pthread_mutex_unlock(&shim_lock);
+    if (fn)
+        fn();
     return fails ? fails : real_of(f)->xSync(f, flags);
 }
 

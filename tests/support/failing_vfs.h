@@ -8,6 +8,8 @@ void failing_vfs_take(void);
 
 /* Codes of SQLite. writes: of each write; code: of the next `syncs` syncs; 0: none fails. */
 void failing_vfs_set(int writes, int code, int syncs);
+/* Called in each sync, without a lock, until NULL. */
+void failing_vfs_in_sync(void (*fn)(void));
 /* How many of those syncs have failed. */
 int failing_vfs_failed(void);
 

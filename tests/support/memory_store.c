@@ -184,7 +184,7 @@ static void memory_commit_fini(struct store_commit *c)
 static void memory_health(struct store *s, struct store_health *ret)
 {
     (void)s;
-    *ret = (struct store_health){0};
+    *ret = (struct store_health){.waits = true};
 }
 
 static const struct store_log_ops memory_log = {
