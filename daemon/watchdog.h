@@ -1,8 +1,8 @@
 /* Watchdog of systemd (WatchdogSec= of the unit).
  *
  * A task looks twice per period, and notifies systemd if the store's writer is alive. It
- * can do so only if timers come and workers poll. If one of the three is stuck, voltd goes
- * silent, is killed and restarted. Running jobs go on. */
+ * can do so only if timers come and workers poll. If one of the three is stuck, voltd
+ * goes silent, is killed and restarted. Running jobs go on. */
 #ifndef VOLTD_WATCHDOG_H
 #define VOLTD_WATCHDOG_H
 

@@ -186,8 +186,8 @@ static inline void store_health(struct store *s, struct store_health *ret)
 }
 
 /* Returns whether the writer waits, or has made a step since the call before with this
- * `seen`. A call that waits for the disk, however long, counts as alive: a new voltd would
- * wait as well. Any thread. */
+ * `seen`. A call that waits for the disk, however long, counts as alive: a new voltd
+ * would wait as well. Any thread. */
 static inline bool store_alive(struct store *s, uint64_t *seen)
 {
     const uint64_t before = *seen;
