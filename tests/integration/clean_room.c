@@ -32,9 +32,10 @@ static void say_file(const char *name, const char *path)
 /* Ids, groups, masks of signals, capabilities, umask: those lines of the kernel's. */
 static void say_status(void)
 {
-    static const char *const wanted[] = {
-        "Umask", "Uid", "Gid", "Groups", "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt",
-        "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"};
+    static const char *const wanted[] = {"Umask",  "Uid",    "Gid",        "Groups",
+                                         "SigPnd", "ShdPnd", "SigBlk",     "SigIgn",
+                                         "SigCgt", "CapInh", "CapPrm",     "CapEff",
+                                         "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp"};
     char line[4096];
     FILE *f = fopen("/proc/self/status", "re");
 
@@ -83,10 +84,10 @@ static void say_keyring(void)
 
 static void say_limits(void)
 {
-    static const char *const names[] = {"cpu",     "fsize",      "data",   "stack",
-                                        "core",    "rss",        "nproc",  "nofile",
-                                        "memlock", "as",         "locks",  "sigpending",
-                                        "msgqueue", "nice",      "rtprio", "rttime"};
+    static const char *const names[] = {"cpu",      "fsize", "data",   "stack",
+                                        "core",     "rss",   "nproc",  "nofile",
+                                        "memlock",  "as",    "locks",  "sigpending",
+                                        "msgqueue", "nice",  "rtprio", "rttime"};
 
     for (int i = 0; i < RLIM_NLIMITS; i++) {
         struct rlimit l;
