@@ -35,8 +35,8 @@ static int may_edit_array(const struct job *job)
 
 /* Fields that a task uses. An attempt that was called back stays prepared with them, and
  * the task reads job.claims without the lock. */
-static const uint64_t tags_of_task =
-    SPEC_TAG(TAG_NAME) | SPEC_TAG(TAG_OUTPUT) | SPEC_TAG(TAG_CLAIMS);
+static const uint64_t tags_of_task = SPEC_TAG(TAG_NAME) | SPEC_TAG(TAG_OUTPUT) |
+                                     SPEC_TAG(TAG_CLAIMS) | SPEC_TAG(TAG_CGROUP);
 
 /* Returns whether elements were called back from an early start: their edges are met. */
 static bool is_past_edges(const struct job *job, uint64_t tags)

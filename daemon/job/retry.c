@@ -26,6 +26,21 @@ void job_codes_add(struct job_codes *codes, int code)
     codes->word[code / CODE_BITS] |= UINT64_C(1) << code % CODE_BITS;
 }
 
+void job_codes_pack(const struct job_codes *codes, uint64_t tag, struct pack *p)
+{
+    if (!job_codes_any(codes))
+        return;
+    pack_number(p, tag);
+    for (size_t i = 0; i < JOB_CODE_WORDS; i++)
+        pack_number(p, codes->word[i]);
+}
+
+void job_codes_unpack(struct unpack *u, struct job_codes *ret)
+{
+    for (size_t i = 0; i < JOB_CODE_WORDS; i++)
+        ret->word[i] = unpack_number(u);
+}
+
 enum job_result job_exit_means(const struct job_spec *s, int status)
 {
     const bool good =

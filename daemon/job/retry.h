@@ -6,6 +6,7 @@
 #define VOLTD_JOB_RETRY_H
 
 #include "daemon/job/key.h"
+#include "daemon/job/pack.h"
 #include "daemon/job/spec.h"
 
 #define JOB_RETRY_BIT(result) (UINT32_C(1) << JOB_RESULT_##result)
@@ -21,6 +22,10 @@
 bool job_codes_any(const struct job_codes *codes);
 bool job_codes_has(const struct job_codes *codes, int code); /* false outside 0..255 */
 void job_codes_add(struct job_codes *codes, int code);       /* from 0 to 255 */
+/* Packs the tag and the set; of none nothing. */
+void job_codes_pack(const struct job_codes *codes, uint64_t tag, struct pack *p);
+/* Reads what follows the tag. */
+void job_codes_unpack(struct unpack *u, struct job_codes *ret);
 
 /* Returns what an exit status means to the job: SUCCESS or EXIT. */
 enum job_result job_exit_means(const struct job_spec *s, int status);

@@ -16,6 +16,48 @@
 #include "daemon/job/script_line.h"
 #include "daemon/job/spec.h"
 
+const char *const job_cgroup_names[JOB_CGROUP_LIMITS] = {
+#define SPEC_CGROUP(member, json, least, most) json,
+#include "daemon/job/spec_fields.def"
+};
+
+uint64_t *job_cgroup_at(struct job_cgroup *c, size_t n)
+{
+    uint64_t *const members[] = {
+#define SPEC_CGROUP(member, ...) &c->member,
+#include "daemon/job/spec_fields.def"
+    };
+
+    return members[n];
+}
+
+void job_cgroup_init(struct job_cgroup *ret)
+{
+#define SPEC_CGROUP(member, ...) ret->member = JOB_NO_LIMIT;
+#include "daemon/job/spec_fields.def"
+}
+
+uint32_t job_cgroup_given(const struct job_cgroup *c)
+{
+    uint32_t given = 0, bit = 1;
+
+#define SPEC_CGROUP(member, ...)                                                         \
+    given |= c->member != JOB_NO_LIMIT ? bit : 0;                                        \
+    bit <<= 1;
+#include "daemon/job/spec_fields.def"
+    return given;
+}
+
+bool job_spec_cgroup(const struct job_spec *s, struct job_cgroup *ret)
+{
+    *ret = s->cgroup;
+#define SPEC_CGROUP(member, ...)                                                         \
+    if (ret->member == JOB_NO_LIMIT)                                                     \
+        ret->member = s->cgroup_default.member;
+#include "daemon/job/spec_fields.def"
+    return job_cgroup_given(ret) != 0;
+}
+
 struct job_spec *job_spec_new(void)
 {
     struct job_spec *s = calloc(1, sizeof(*s));
@@ -30,6 +72,8 @@ struct job_spec *job_spec_new(void)
 #define SPEC_OCTAL(tag, member, json, most, fallback)         s->member = (fallback);
 #define SPEC_SIGNAL(tag, member, json, fallback)              s->member = (fallback);
 #include "daemon/job/spec_fields.def"
+    job_cgroup_init(&s->cgroup);
+    job_cgroup_init(&s->cgroup_default);
     return s;
 }
 
@@ -204,6 +248,18 @@ static int validate_rlimits(const struct job_rlimits *l, const char **field,
     return 0;
 }
 
+static int validate_cgroup(const struct job_cgroup *c, const char **field,
+                           struct volt_error *err)
+{
+#define SPEC_CGROUP(member, json, least, most)                                           \
+    if (c->member != JOB_NO_LIMIT &&                                                     \
+        (c->member > (most) || (int64_t)c->member < (least)))                            \
+        return refuse(field, err, "limits." json, "must be from %lld to %lld",           \
+                      (long long)(least), (long long)(most));
+#include "daemon/job/spec_fields.def"
+    return 0;
+}
+
 static bool is_named(const struct job_claim *c)
 {
     const size_t length = strlen(c->name);
@@ -323,6 +379,10 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
         r = validate_paths(s, ret_field, err);
     if (r == 0)
         r = validate_rlimits(s->rlimits, ret_field, err);
+    if (r == 0)
+        r = validate_cgroup(&s->cgroup, ret_field, err);
+    if (r == 0)
+        r = validate_cgroup(&s->cgroup_default, ret_field, err);
     if (r == 0)
         r = validate_claims(s, ret_field, err);
     if (r == 0)
@@ -491,6 +551,7 @@ bool job_spec_equal(const struct job_spec *a, const struct job_spec *b)
 #define SPEC_LIMIT(...)                 SAME(__VA_ARGS__)
 #define SPEC_ARRAY(...)                 SAME(__VA_ARGS__)
 #define SPEC_RETRY(...)                 SAME(__VA_ARGS__)
+#define SPEC_CGROUP(member, ...)        &&a->cgroup.member == b->cgroup.member
 #define SPEC_SIGNED(...)                SAME(__VA_ARGS__)
 #define SPEC_SIGNAL(...)                SAME(__VA_ARGS__)
 #define SPEC_CHOICE(...)                SAME(__VA_ARGS__)

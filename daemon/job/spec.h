@@ -118,6 +118,14 @@ struct job_rlimits {
     uint64_t soft[JOB_RLIMITS], hard[JOB_RLIMITS]; /* JOB_NO_LIMIT: none; 0: not given */
 };
 
+/* Limits of a job's cgroup; each may be JOB_NO_LIMIT. */
+struct job_cgroup {
+#define SPEC_CGROUP(member, ...) uint64_t member;
+#include "daemon/job/spec_fields.def"
+};
+
+#define JOB_CGROUP_LIMITS (sizeof(struct job_cgroup) / sizeof(uint64_t))
+
 #define JOB_NO_UMASK                UINT32_MAX
 #define JOB_NO_LIMIT                UINT64_MAX
 #define JOB_PRIORITY_MIN            (-1000)
@@ -168,7 +176,7 @@ struct job_spec {
 
     char **argv; /* exec: NULL-terminated, argv[0] not empty; {i} not yet expanded */
     struct job_bytes *script; /* exec; its name is argv[0]; NULL: none */
-    bool shell;  /* argv is {"/bin/sh", "-c", text}, submitted as one string */
+    bool shell; /* argv is {"/bin/sh", "-c", text}, submitted as one string */
     struct job_label *labels;
     size_t nlabels;
     struct job_claim *claims;
@@ -183,6 +191,9 @@ struct job_spec {
     char **env_given;             /* names of env set on purpose, sorted; NULL: all */
     struct job_bytes *input;      /* exec; NULL: none */
     struct job_rlimits *rlimits;  /* at most voltd's; NULL, not given: voltd's */
+    struct job_cgroup cgroup;     /* as given */
+    /* Of the configuration, at submission: they count where none is given. */
+    struct job_cgroup cgroup_default;
 
     bool is_array;
     uint64_t array_first, array_last; /* inclusive, first <= last */
@@ -220,6 +231,17 @@ int64_t job_spec_offset_from(const struct job_spec *s, int64_t index);
 int job_spec_set_ranges(struct job_spec *s);
 /* Returns the timeout of an attempt, its own or the queue's; 0: none. */
 uint64_t job_spec_timeout(const struct job_spec *s);
+/* Sets the limits in force: given, or the configuration's. Returns whether there is
+ * one. */
+bool job_spec_cgroup(const struct job_spec *s, struct job_cgroup *ret);
+/* Their names in JSON, in the order of the rows. */
+extern const char *const job_cgroup_names[JOB_CGROUP_LIMITS];
+/* Limit n, in that order. */
+uint64_t *job_cgroup_at(struct job_cgroup *c, size_t n);
+/* Sets all to JOB_NO_LIMIT. */
+void job_cgroup_init(struct job_cgroup *ret);
+/* Returns which limits there are: bit n is limit n. */
+uint32_t job_cgroup_given(const struct job_cgroup *c);
 /* Returns a name to show: the spec's, the basename of argv[0], or the kind. Borrowed. */
 const char *job_spec_display_name(const struct job_spec *s);
 /* Likewise for an element: {i} in the name is its index. Returns buf, or borrowed. */

@@ -20,7 +20,8 @@
     ROW(TAG_TIMEOUT, SPEC_TAG(TAG_QUEUE_TIME), "timeout_usec")                           \
     ROW(TAG_KILL_AFTER, 0, "kill_after_usec")                                            \
     ROW(TAG_OUTPUT, 0, "output_bytes")                                                   \
-    ROW(TAG_AFTER, TAGS_OF_AFTER, "after")
+    ROW(TAG_AFTER, TAGS_OF_AFTER, "after")                                               \
+    ROW(TAG_CGROUP, 0, "limits")
 
 static const struct {
     unsigned tag;
@@ -119,12 +120,27 @@ static int check(const struct job_spec *s, const char **ret_field, struct volt_e
     return error_set(err, -EINVAL, "is before at_usec: it could never start");
 }
 
+/* Puts back the limits that the edit does not name. */
+static void keep_limits(struct job_spec *edited, const struct job_spec *s,
+                        const struct job_edit *e)
+{
+    struct job_cgroup before = s->cgroup;
+
+    if (!(e->tags & SPEC_TAG(TAG_CGROUP)) || !e->limits)
+        return;
+    for (size_t i = 0; i < JOB_CGROUP_LIMITS; i++)
+        if (!(e->limits >> i & 1))
+            *job_cgroup_at(&edited->cgroup, i) = *job_cgroup_at(&before, i);
+}
+
 int job_spec_edit(const struct job_spec *s, const struct job_edit *e,
                   struct job_spec **ret, const char **ret_field, struct volt_error *err)
 {
     struct job_spec *edited;
     int r = job_spec_mix(s, e->changes, e->tags, &edited);
 
+    if (r == 0)
+        keep_limits(edited, s, e);
     if (r == 0 && (r = check(edited, ret_field, err)) < 0)
         job_spec_unref(edited);
     else if (r == 0)

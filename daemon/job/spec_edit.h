@@ -33,11 +33,12 @@
 #define TAG_KEYS       54 /* ... and by which keys: follow after */
 #define TAG_CLAIMS     40
 #define TAG_HAD        41 /* capacities that claims had: follows claims */
+#define TAG_CGROUP     59 /* limits of the cgroup */
 #define TAG_QUEUE_TIME 52 /* queue_timeout_usec: follows queue and timeout */
 #define TAGS_BESIDE                                                                      \
     (SPEC_TAG(TAG_WAS) | SPEC_TAG(TAG_KEYS) | SPEC_TAG(TAG_HAD) |                        \
      SPEC_TAG(TAG_QUEUE_TIME))
-#define TAGS_OF_TIME   (SPEC_TAG(TAG_DELAY) | SPEC_TAG(TAG_AT) | SPEC_TAG(TAG_START_BY))
+#define TAGS_OF_TIME (SPEC_TAG(TAG_DELAY) | SPEC_TAG(TAG_AT) | SPEC_TAG(TAG_START_BY))
 
 #define TAGS_OF_AFTER                                                                    \
     (SPEC_TAG(TAG_AFTER) | SPEC_TAG(TAG_WAS) | SPEC_TAG(TAG_EACH) | SPEC_TAG(TAG_KEYS))
@@ -46,9 +47,10 @@
 
 struct job_edit {
     const struct job_spec *changes; /* NULL: no tags */
-    uint64_t tags; /* fields to take from it, with those that follow them */
-    bool first;    /* also move the job before all others of its user */
-    uid_t uid;     /* for TAG_AFTER: owner of the antecedents */
+    uint64_t tags;   /* fields to take from it, with those that follow them */
+    uint32_t limits; /* of TAG_CGROUP, bit n: take limit n; the others stay; 0: all */
+    bool first;      /* also move the job before all others of its user */
+    uid_t uid;       /* for TAG_AFTER: owner of the antecedents */
 };
 
 /* Names of what an edit may change: bits of `edited` in a status. Bit 0 is "first": the

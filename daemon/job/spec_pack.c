@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/job/env.h"
+#include "daemon/job/limits_pack.h"
 #include "daemon/job/retry.h"
 #include "daemon/job/spec_pack.h"
 
@@ -20,11 +21,13 @@ enum {
     TAG_HAD = 41,        /* capacities of semaphores that claims had */
     TAG_EACH = 53,       /* edges that are element by element; absent: none */
     TAG_KEYS = 54,       /* keys by which `after` was named; absent: none */
+    TAG_CGROUP = 59,     /* limits of its cgroup; absent: none */
+    TAG_CGROUP_DEFAULT = 60, /* those of the configuration */
 };
 
 /* A union whose size is one more than the greatest tag. */
 union tags {
-    char keys[TAG_KEYS + 1];
+    char cgroup_default[TAG_CGROUP_DEFAULT + 1];
 #define SPEC_NUMBER(tag, member, ...) char member[(tag) + 1];
 #define SPEC_LIMIT(...)               SPEC_NUMBER(__VA_ARGS__)
 #define SPEC_ARRAY(...)               SPEC_NUMBER(__VA_ARGS__)
@@ -193,23 +196,14 @@ static void put_retry_on(const struct job_spec *s, uint64_t tag, struct spec_pac
     pack_number(&to->own, s->retry_on);
 }
 
-static void put_codes(const struct job_codes *codes, uint64_t tag, struct spec_pack *to)
-{
-    if (!job_codes_any(codes))
-        return;
-    pack_number(&to->own, tag);
-    for (size_t i = 0; i < JOB_CODE_WORDS; i++)
-        pack_number(&to->own, codes->word[i]);
-}
-
 static void put_retry_codes(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
-    put_codes(&s->retry_codes, tag, to);
+    job_codes_pack(&s->retry_codes, tag, &to->own);
 }
 
 static void put_success(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
-    put_codes(&s->success, tag, to);
+    job_codes_pack(&s->success, tag, &to->own);
 }
 
 /* Packs edges; for comparison without the ids of those named by key. */
@@ -266,25 +260,13 @@ static void put_was(const struct job_spec *s, uint64_t tag, struct spec_pack *to
         pack_number(&to->own, (uint64_t)s->after[i].result << 1 | s->after[i].started);
 }
 
-/* Packs values plus one: infinity, the most common limit, becomes 0. */
-static void pack_rlimits(const struct job_rlimits *l, struct pack *p)
-{
-    pack_number(p, l->given);
-    for (size_t i = 0; i < JOB_RLIMITS; i++) {
-        if (!(l->given >> i & 1))
-            continue;
-        pack_number(p, l->soft[i] + 1);
-        pack_number(p, l->hard[i] + 1);
-    }
-}
-
 /* The part env has the resource limits if any, then whether there is an environment, then
  * the environment. */
 static void put_env_by(const struct job_spec *s, uint64_t tag, struct spec_pack *to,
                        void (*pack)(const struct job_env *env, struct pack *to))
 {
     if (s->rlimits) {
-        pack_rlimits(s->rlimits, &to->env);
+        rlimits_pack(s->rlimits, &to->env);
         pack_number(&to->env, s->env != NULL);
     }
     if (s->env)
@@ -316,6 +298,17 @@ static void put_rlimits(const struct job_spec *s, uint64_t tag, struct spec_pack
 {
     if (s->rlimits)
         pack_number(&to->own, tag);
+}
+
+static void put_cgroup(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
+{
+    cgroup_pack(s->cgroup, tag, &to->own);
+}
+
+static void put_cgroup_default(const struct job_spec *s, uint64_t tag,
+                               struct spec_pack *to)
+{
+    cgroup_pack(s->cgroup_default, tag, &to->own);
 }
 
 static const struct packed fields[TAG_COUNT];
@@ -351,8 +344,8 @@ _Static_assert(TAG_COUNT <= 64, "tags are bits");
  * may. Most fields are default, so this is no loop over the table. */
 static uint64_t given(const struct job_spec *s)
 {
-    uint64_t tags =
-        TAG(TAG_RANGES) | TAG(TAG_WAS) | TAG(TAG_HAD) | TAG(TAG_EACH) | TAG(TAG_KEYS);
+    uint64_t tags = TAG(TAG_RANGES) | TAG(TAG_WAS) | TAG(TAG_HAD) | TAG(TAG_EACH) |
+                    TAG(TAG_KEYS) | TAG(TAG_CGROUP) | TAG(TAG_CGROUP_DEFAULT);
 
 #define GIVEN(tag, is) tags |= (is) ? TAG(tag) : 0;
 #define SPEC_NUMBER(tag, member, json, least, most, fallback)                            \
@@ -524,24 +517,18 @@ static void get_retry_on(struct unpack *u, const struct spec_parts *parts,
     s->retry_on = (uint32_t)unpack_number_max(u, JOB_RETRY_ON_MOST);
 }
 
-static void get_codes(struct unpack *u, struct job_codes *ret)
-{
-    for (size_t i = 0; i < JOB_CODE_WORDS; i++)
-        ret->word[i] = unpack_number(u);
-}
-
 static void get_retry_codes(struct unpack *u, const struct spec_parts *parts,
                             struct job_spec *s)
 {
     (void)parts;
-    get_codes(u, &s->retry_codes);
+    job_codes_unpack(u, &s->retry_codes);
 }
 
 static void get_success(struct unpack *u, const struct spec_parts *parts,
                         struct job_spec *s)
 {
     (void)parts;
-    get_codes(u, &s->success);
+    job_codes_unpack(u, &s->success);
 }
 
 static void get_was(struct unpack *u, const struct spec_parts *parts, struct job_spec *s)
@@ -576,20 +563,18 @@ static void get_keys(struct unpack *u, const struct spec_parts *parts, struct jo
     }
 }
 
-static struct job_rlimits *unpack_rlimits(struct unpack *u)
+static void get_cgroup(struct unpack *u, const struct spec_parts *parts,
+                       struct job_spec *s)
 {
-    struct job_rlimits *l = calloc(1, sizeof(*l));
+    (void)parts;
+    cgroup_unpack(u, &s->cgroup);
+}
 
-    u->failed |= u->no_memory |= !l;
-    if (l)
-        l->given = (uint32_t)unpack_number_max(u, (UINT32_C(1) << JOB_RLIMITS) - 1);
-    for (size_t i = 0; !u->failed && i < JOB_RLIMITS; i++) {
-        if (!(l->given >> i & 1))
-            continue;
-        l->soft[i] = unpack_number(u) - 1;
-        l->hard[i] = unpack_number(u) - 1;
-    }
-    return l;
+static void get_cgroup_default(struct unpack *u, const struct spec_parts *parts,
+                               struct job_spec *s)
+{
+    (void)parts;
+    cgroup_unpack(u, &s->cgroup_default);
 }
 
 /* Reads the limits, then the environment. */
@@ -601,7 +586,7 @@ static void get_rlimits(struct unpack *u, const struct spec_parts *parts,
     u->failed |= s->env != NULL;
     if (u->failed || parts->without_env)
         return;
-    s->rlimits = unpack_rlimits(&part);
+    s->rlimits = rlimits_unpack(&part);
     if (unpack_number_max(&part, 1))
         s->env = job_env_unpack(&part);
     u->failed |= part.failed || part.at != part.end;
@@ -780,6 +765,11 @@ static const struct packed fields[TAG_COUNT] = {
     [TAG_KEYS] = {.type = OWN, .put = put_keys, .get = get_keys},
     [TAG_WAS] = {.type = OWN, .beside = true, .put = put_was, .get = get_was},
     [TAG_HAD] = {.type = OWN, .beside = true, .put = put_had, .get = get_had},
+    [TAG_CGROUP] = {.type = OWN, .put = put_cgroup, .get = get_cgroup},
+    [TAG_CGROUP_DEFAULT] = {.type = OWN,
+                            .beside = true,
+                            .put = put_cgroup_default,
+                            .get = get_cgroup_default},
 };
 
 static void get_field(struct unpack *u, const struct packed *f, struct job_spec *s)

@@ -89,7 +89,7 @@ struct keeper_start_args {
     int script_fd;                      /* KEEPER_FD_SCRIPT; -1: none */
     uint32_t umask;
     enum keeper_kill_mode kill_mode;
-    const struct keeper_limits *limits; /* of its cgroup; NULL: none */
+    struct keeper_limits *limits; /* of its cgroup; NULL: none. On the heap */
 };
 
 /* One request: a leaf future. Must not move between _init and _fini. */

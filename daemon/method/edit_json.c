@@ -30,6 +30,14 @@ static int read_output(json_t *value, void *member, struct field_error *err)
     return 0;
 }
 
+/* -1 is JOB_NO_LIMIT; job_spec_validate() knows what is too little. */
+static const struct field limits_fields[] = {
+#define SPEC_CGROUP(member, json, least, most)                                           \
+    FIELD_AS(struct job_spec, cgroup.member, json, FIELD_INT, .min = -1, .max = (most)),
+#include "daemon/job/spec_fields.def"
+    {.name = NULL},
+};
+
 static const struct field fields[] = {
     FIELD(struct job_spec, queue, FIELD_STRDUP, .min = 1, .max = JOB_NAME_BYTES),
     FIELD(struct job_spec, priority, FIELD_INT, .min = JOB_PRIORITY_MIN,
@@ -44,20 +52,36 @@ static const struct field fields[] = {
     FIELD_AS(struct job_spec, output_limit, "output_bytes", FIELD_CUSTOM,
              .read = read_output),
     FIELD(struct job_spec, after, FIELD_CUSTOM, .read = read_some_after),
+    {.name = "limits", .type = FIELD_STRUCT, .offset = 0, .fields = limits_fields},
     {.name = NULL},
 };
+
+static bool is_given(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return value && !json_is_null(value);
+}
+
+/* Returns the limits that are given, a bit each. */
+static uint32_t limits_given(const json_t *object)
+{
+    uint32_t given = 0;
+
+    for (size_t i = 0; i < JOB_CGROUP_LIMITS; i++)
+        if (is_given(object, job_cgroup_names[i]))
+            given |= UINT32_C(1) << i;
+    return given;
+}
 
 /* Returns the tags of the members given; null counts as absent. */
 static uint64_t tags_given(const json_t *object)
 {
     uint64_t tags = 0;
 
-    for (unsigned bit = 1; job_edit_names[bit]; bit++) {
-        const json_t *value = json_object_get(object, job_edit_names[bit]);
-
-        if (value && !json_is_null(value))
+    for (unsigned bit = 1; job_edit_names[bit]; bit++)
+        if (is_given(object, job_edit_names[bit]))
             tags |= job_edit_tags(bit);
-    }
     return tags;
 }
 
@@ -71,6 +95,9 @@ int read_changes(json_t *value, void *member, struct field_error *err)
     if (!c->spec)
         return field_no_memory(err);
     c->tags = tags_given(value);
+    c->limits = limits_given(json_object_get(value, "limits"));
+    if (!c->limits) /* {}: nothing is to be changed */
+        c->tags &= ~SPEC_TAG(TAG_CGROUP);
     int r = fields_read(fields, value, 0, c->spec, err);
     if (r == 0 && job_spec_local_edge(c->spec))
         return field_fail(err, "after",

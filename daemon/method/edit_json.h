@@ -10,6 +10,7 @@
 struct edit_read {
     struct job_spec *spec; /* NULL: no changes were given */
     uint64_t tags;
+    uint32_t limits; /* as in struct job_edit */
 };
 
 /* FIELD_CUSTOM: a struct edit_read. */

@@ -2,6 +2,7 @@
 #include "daemon/method/params.h"
 
 #include "daemon/method/job_json.h"
+#include "daemon/submit/submit.h"
 #include "wire/json.h"
 #include <errno.h>
 #include <pwd.h>
@@ -34,9 +35,32 @@ int params_read(struct call *call, const struct field *table, void *out)
     return r;
 }
 
+/* Refuses limits where no keeper could have a cgroup for them. */
+static int check_limits(const struct call *call, const struct job_spec *spec,
+                        struct field_error *err)
+{
+    const uint32_t given = job_cgroup_given(&spec->cgroup);
+    char field[32];
+
+    if (!given || !job_kinds[spec->kind].is_process ||
+        jobs_may_be_limited(call_service(call)->core))
+        return 0;
+    (void)snprintf(field, sizeof(field), "limits.%s",
+                   job_cgroup_names[__builtin_ctz(given)]);
+    return field_fail(
+        err, field,
+        "needs a cgroup for the job, and this voltd has none: it runs jobs by a keeper "
+        "of its own. Submit to the voltd of the system, which has them, or limit a "
+        "process with ulimit before volt-submit, as by `ulimit -v`");
+}
+
 int check_rights(const struct call *call, const struct job_spec *spec,
                  struct field_error *err)
 {
+    const int r = check_limits(call, spec, err);
+
+    if (r < 0)
+        return r;
     if (spec->priority <= 0 || call_service(call)->user_mode ||
         auth_has(call_asker(call), AUTH_PRIORITY))
         return 0;

@@ -379,15 +379,14 @@ static const struct field range_fields[] = {
 #define FIELD_shell                                                                      \
     SPEC(argv, "shell", FIELD_CUSTOM, .read = read_shell,                                \
          .present = FIELD_PRESENT(struct job_spec, shell))
-#define FIELD_labels   SPEC(labels, "labels", FIELD_CUSTOM, .read = read_labels)
-#define FIELD_env      SPEC(env, "env", FIELD_CUSTOM, .read = read_env)
-#define FIELD_env_given                                                                  \
-    SPEC(env_given, "env_given", FIELD_CUSTOM, .read = read_env_given)
-#define FIELD_input    SPEC(input, "stdin_data", FIELD_CUSTOM, .read = read_input)
-#define FIELD_script   SPEC(script, "script", FIELD_CUSTOM, .read = read_script)
-#define FIELD_after    SPEC(after, "after", FIELD_CUSTOM, .read = read_after)
-#define FIELD_claims   SPEC(claims, "claims", FIELD_CUSTOM, .read = read_claims)
-#define FIELD_retry_on SPEC(retry_on, "on", FIELD_CUSTOM, .read = read_retry_on)
+#define FIELD_labels    SPEC(labels, "labels", FIELD_CUSTOM, .read = read_labels)
+#define FIELD_env       SPEC(env, "env", FIELD_CUSTOM, .read = read_env)
+#define FIELD_env_given SPEC(env_given, "env_given", FIELD_CUSTOM, .read = read_env_given)
+#define FIELD_input     SPEC(input, "stdin_data", FIELD_CUSTOM, .read = read_input)
+#define FIELD_script    SPEC(script, "script", FIELD_CUSTOM, .read = read_script)
+#define FIELD_after     SPEC(after, "after", FIELD_CUSTOM, .read = read_after)
+#define FIELD_claims    SPEC(claims, "claims", FIELD_CUSTOM, .read = read_claims)
+#define FIELD_retry_on  SPEC(retry_on, "on", FIELD_CUSTOM, .read = read_retry_on)
 #define FIELD_retry_codes                                                                \
     SPEC(retry_codes, "exit_codes", FIELD_CUSTOM, .read = read_codes)
 #define FIELD_success SPEC(success, "success_codes", FIELD_CUSTOM, .read = read_codes)
@@ -402,6 +401,8 @@ static const struct field limits_fields[] = {
 #define SPEC_LIMIT(tag, member, json, least, most, fallback)                             \
     SPEC(member, json, FIELD_INT, .min = (least), .max = (most)),
 #define SPEC_OWN_LIMIT(tag, name, json) FIELD_##name,
+#define SPEC_CGROUP(member, json, least, most)                                           \
+    SPEC(cgroup.member, json, FIELD_INT, .min = (least), .max = (most)),
 #include "daemon/job/spec_fields.def"
     {.name = NULL},
 };
@@ -731,8 +732,10 @@ static void put_rlimits(struct wire_writer *to, const struct job_spec *s)
 
 /* --- --- all fields ----------------------------------------------------------------- */
 
+/* Writes the limits that are in force, some of which may be the configuration's. */
 static void put_limits(struct wire_writer *to, const struct job_spec *s)
 {
+    struct job_cgroup cgroup;
     const size_t before = to->out->end;
     size_t opened;
 
@@ -740,9 +743,12 @@ static void put_limits(struct wire_writer *to, const struct job_spec *s)
         return;
     wire_open(to, "limits", '{');
     opened = to->out->end;
+    (void)job_spec_cgroup(s, &cgroup);
 #define SPEC_LIMIT(tag, member, json, least, most, fallback)                             \
     put_number(to, json, s->member, fallback);
 #define SPEC_OWN_LIMIT(tag, name, json) put_##name(to, s);
+#define SPEC_CGROUP(member, json, least, most)                                           \
+    put_number(to, json, cgroup.member, JOB_NO_LIMIT);
 #include "daemon/job/spec_fields.def"
     if (to->error == 0 && to->out->end == opened)
         to->out->end = before; /* no limits */

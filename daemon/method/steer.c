@@ -277,8 +277,10 @@ static int check_edit(struct call *call, struct steering *s)
 {
     struct field_error err;
 
-    s->edit = (struct job_edit){
-        .changes = s->in.changes.spec, .tags = s->in.changes.tags, .first = s->in.first};
+    s->edit = (struct job_edit){.changes = s->in.changes.spec,
+                                .tags = s->in.changes.tags,
+                                .limits = s->in.changes.limits,
+                                .first = s->in.first};
     s->ids.as_given = s->in.first;
     if (s->in.first && s->in.filtered)
         (void)call_invalid_parameter(call, "first", "only of ids: it is an order");

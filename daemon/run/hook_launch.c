@@ -146,8 +146,7 @@ static char **expanded_argv(const struct job_spec *spec, int64_t index, size_t *
     char **argv = calloc(n + 1, sizeof(*argv)), number[JOB_INDEX_TEXT];
     (void)job_spec_index_text(spec, index, number);
     for (size_t i = 0; argv && i < n; i++) {
-        const char *word =
-            i < nbefore ? before[i] : spec->argv[i - nbefore + skipped];
+        const char *word = i < nbefore ? before[i] : spec->argv[i - nbefore + skipped];
 
         argv[i] = i >= nbefore && index >= 0 && !spec->shell ? launch_expand(word, number)
                                                              : strdup(word);
@@ -332,15 +331,36 @@ static int pack(const struct preparing *p)
     return r;
 }
 
+_Static_assert(JOB_NO_LIMIT == KEEPER_NO_LIMIT, "copied as it is");
+
+/* Sets the limits of the job's cgroup, if it has some. */
+static int set_limits(const struct job_spec *spec, struct keeper_start_args *args)
+{
+    struct job_cgroup cgroup;
+
+    if (!job_spec_cgroup(spec, &cgroup))
+        return 0;
+    struct keeper_limits *limits = malloc(sizeof(*limits));
+    if (!limits)
+        return -ENOMEM;
+    *limits = (struct keeper_limits){
+#define SPEC_CGROUP(member, ...) .member = cgroup.member,
+#include "daemon/job/spec_fields.def"
+    };
+    args->limits = limits;
+    return 0;
+}
+
 static int prepare(struct volt_cx *cx, const struct preparing *p)
 {
     const struct job_spec *spec = p->spec;
+    int r = set_limits(spec, p->args);
 
     (void)cx;
     p->args->umask = spec->umask == JOB_NO_UMASK ? 022 : spec->umask;
     p->args->kill_mode =
         spec->kill_mode == JOB_KILL_MAIN ? KEEPER_KILL_MAIN : KEEPER_KILL_TREE;
-    return pack(p);
+    return r < 0 ? r : pack(p);
 }
 
 const struct hook hook_launch = {.step = "launch", .prepare = prepare};

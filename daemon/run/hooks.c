@@ -22,6 +22,8 @@ void hooks_close(struct keeper_start_args *args)
 {
     free(args->launch);
     args->launch = NULL;
+    free(args->limits);
+    args->limits = NULL;
     close_fd(&args->record_fd);
     close_fd(&args->launch_fd);
     close_fd(&args->stdin_fd);

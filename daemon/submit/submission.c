@@ -39,6 +39,11 @@ void submission_over(struct jobs_submit_item *item, uint64_t limit, const char *
     item->ret_limit = limit;
 }
 
+bool jobs_may_be_limited(const struct core *core)
+{
+    return run_has_keepers(core);
+}
+
 static bool is_for_keeper(const struct jobs_submit *s)
 {
     size_t i = 0;

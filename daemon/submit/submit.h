@@ -35,8 +35,8 @@ struct jobs_submit {
     struct job_owner owner;
     struct jobs_submit_item *items; /* borrowed until _fini */
     size_t count;
-    bool atomic;      /* all or none; to be set if an edge names an item */
-    bool only_checks; /* set before the first poll: check, and submit nothing */
+    bool atomic;               /* all or none; to be set if an edge names an item */
+    bool only_checks;          /* set before the first poll: check, and submit nothing */
     struct standing *standing; /* with only_checks, of one item: filled in if it is new */
     /* Set before each poll: items that it may look at, and facts that it may append (up
      * to two more for replaced jobs); 0: 500 and 64. */
@@ -51,5 +51,8 @@ void jobs_submit_init(struct jobs_submit *s, struct core *core,
                       size_t count, bool atomic);
 enum volt_poll jobs_submit_poll(struct volt_cx *cx, struct jobs_submit *s);
 void jobs_submit_fini(struct jobs_submit *s);
+/* Returns whether jobs may have cgroups: those that keepers of their users run. Which
+ * limits there are each keeper says when it is to start one. */
+bool jobs_may_be_limited(const struct core *core);
 
 #endif

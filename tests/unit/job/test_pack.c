@@ -176,6 +176,8 @@ static void round_trip(struct job_spec *s, bool shared_argv)
     assert_int_equal(unpack_spec(&p, &back), 0);
     assert_true(job_spec_equal(s, back));
     assert_int_equal(s->queue_timeout_usec, back->queue_timeout_usec);
+    assert_memory_equal(&s->cgroup, &back->cgroup, sizeof(s->cgroup));
+    assert_memory_equal(&s->cgroup_default, &back->cgroup_default, sizeof(s->cgroup));
     for (size_t i = 0; i < s->nclaims; i++)
         assert_int_equal(s->claims[i].had, back->claims[i].had);
     for (size_t i = 0; i < s->nafter; i++) {
@@ -222,6 +224,51 @@ static void a_script_is_left_out_or_refused(void **state)
     assert_int_equal(job_spec_unpack(&parts, &bad), -EBADMSG);
     assert_null(bad);
     spec_pack_fini(&p);
+    job_spec_unref(s);
+}
+
+/* Of limits only those that there are have bytes. */
+static void limits_of_cgroups(void **state)
+{
+    struct job_spec *s = full_spec(false);
+    struct pack p = {0};
+
+    (void)state;
+    s->cgroup.memory_max = 1 << 20;
+    s->cgroup.swap_max = 0;
+    s->cgroup_default.pids_max = 7;
+    job_spec_pack_some(s, UINT64_C(3) << 59, &p);
+    static const uint8_t bytes[] = {59, 5, 0x80, 0x80, 0x40, 0, 60, 8, 7, 0};
+    assert_int_equal(p.n, sizeof(bytes));
+    assert_memory_equal(p.bytes, bytes, sizeof(bytes));
+    pack_fini(&p);
+    round_trip(job_spec_ref(s), false);
+    for (size_t i = 0; i < JOB_CGROUP_LIMITS; i++) {
+        *job_cgroup_at(&s->cgroup, i) = i < 2 ? JOB_NO_LIMIT : 10000;
+        *job_cgroup_at(&s->cgroup_default, i) = i < 2 ? INT64_MAX : 1;
+    }
+    round_trip(s, false);
+}
+
+/* What a key stands for has those that were given, and not the configuration's. */
+static void defaults_of_limits_are_not_compared(void **state)
+{
+    struct job_spec *s = full_spec(false);
+    struct spec_pack with = {{0}, {0}, {0}}, without = {{0}, {0}, {0}};
+
+    (void)state;
+    assert_int_equal(job_spec_pack_body(s, &without), 0);
+    s->cgroup_default.memory_max = 1 << 20;
+    assert_int_equal(job_spec_pack_body(s, &with), 0);
+    assert_int_equal(with.own.n, without.own.n);
+    assert_memory_equal(with.own.bytes, without.own.bytes, with.own.n);
+    spec_pack_fini(&with);
+    with = (struct spec_pack){{0}, {0}, {0}};
+    s->cgroup.memory_max = 1 << 20;
+    assert_int_equal(job_spec_pack_body(s, &with), 0);
+    assert_true(with.own.n > without.own.n);
+    spec_pack_fini(&with);
+    spec_pack_fini(&without);
     job_spec_unref(s);
 }
 
@@ -437,6 +484,8 @@ int main(void)
         cmocka_unit_test(numbers_and_strings),
         cmocka_unit_test(memory_is_lent),
         cmocka_unit_test(lengths_are_not_trusted),
+        cmocka_unit_test(limits_of_cgroups),
+        cmocka_unit_test(defaults_of_limits_are_not_compared),
         cmocka_unit_test(specs_come_back_as_they_were),
         cmocka_unit_test(a_script_is_left_out_or_refused),
         cmocka_unit_test(the_bytes_of_a_spec_stay),

@@ -438,6 +438,8 @@ static void equality(void **state)
     DIFFERS(b->output_split = true);
     DIFFERS(b->env_adds = true);
     DIFFERS(b->output_limit = 1);
+    for (size_t i = 0; i < JOB_CGROUP_LIMITS; i++)
+        DIFFERS(*job_cgroup_at(&b->cgroup, i) = 100);
     DIFFERS(b->is_array = true);
     DIFFERS(b->array_first = 1);
     DIFFERS(b->array_last = 1);
@@ -481,6 +483,34 @@ static void equality(void **state)
     job_spec_unref(a);
 }
 
+/* Where none is given, the configuration's counts. */
+static void limits_in_force(void **state)
+{
+    struct job_spec *s = exec_spec("/bin/true");
+    struct job_cgroup c;
+
+    (void)state;
+    assert_false(job_spec_cgroup(s, &c));
+    s->cgroup_default.memory_max = 2 << 20;
+    s->cgroup_default.pids_max = 5;
+    s->cgroup.pids_max = 9;
+    assert_true(job_spec_cgroup(s, &c));
+    assert_int_equal(c.memory_max, 2 << 20);
+    assert_int_equal(c.pids_max, 9);
+    assert_true(c.swap_max == JOB_NO_LIMIT);
+    assert_int_equal(job_cgroup_given(&c), 1 << 0 | 1 << 3);
+    for (size_t i = 0; i < JOB_CGROUP_LIMITS; i++) {
+        struct volt_error err;
+        const char *field;
+
+        *job_cgroup_at(&s->cgroup, i) = UINT64_MAX - 1; /* a negative number */
+        assert_int_equal(job_spec_validate(s, &field, &err), -EINVAL);
+        assert_string_equal(field + strlen("limits."), job_cgroup_names[i]);
+        *job_cgroup_at(&s->cgroup, i) = JOB_NO_LIMIT;
+    }
+    job_spec_unref(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +526,7 @@ int main(void)
         cmocka_unit_test(checks_of_other_kinds),
         cmocka_unit_test(display_name_and_bytes),
         cmocka_unit_test(equality),
+        cmocka_unit_test(limits_in_force),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

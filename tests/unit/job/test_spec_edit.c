@@ -35,11 +35,13 @@ static int tear_down(void **state)
     return 0;
 }
 
+static uint32_t limits; /* of the edits */
+
 static int edit(uint64_t tags)
 {
     struct volt_error err;
     const char *field = "";
-    struct job_edit e = {.changes = changes, .tags = tags};
+    struct job_edit e = {.changes = changes, .tags = tags, .limits = limits};
 
     job_spec_unref(edited);
     edited = NULL;
@@ -105,6 +107,34 @@ static void its_bytes_say_the_same(void **state)
     assert_int_equal(job_edit_fields(&c), 6);
     job_spec_unref(seen);
     pack_fini(&p);
+}
+
+/* Of limits those that are named change; one may go. The bytes have what is then. */
+static void limits_change_one_by_one(void **state)
+{
+    const uint64_t tags = SPEC_TAG(TAG_CGROUP);
+    struct job_spec *seen = NULL;
+    struct pack p = {0};
+
+    (void)state;
+    spec->cgroup.memory_max = 2 << 20;
+    spec->cgroup.pids_max = 9;
+    changes->cgroup.swap_max = 0;
+    limits = 1 << 2 | 1 << 3; /* swap_max, and pids_max to none */
+    assert_int_equal(edit(tags), 0);
+    limits = 0;
+    assert_int_equal(edited->cgroup.memory_max, 2 << 20);
+    assert_int_equal(edited->cgroup.swap_max, 0);
+    assert_true(edited->cgroup.pids_max == JOB_NO_LIMIT);
+    job_edit_pack(edited, tags, &p);
+    const struct job_changes c = {.bytes = p.bytes, .n = (uint32_t)p.n};
+    assert_int_equal(again(&c, &seen), 0);
+    assert_true(job_spec_equal(seen, edited));
+    assert_int_equal(job_edit_differs(spec, edited, tags), tags);
+    job_spec_unref(seen);
+    pack_fini(&p);
+    changes->cgroup.cpu_max = 0;
+    assert_int_equal(edit(tags), -EINVAL);
 }
 
 /* Of fields that stand beside others both are of the edit. */
@@ -336,6 +366,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_field_may_go_back_to_its_default, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(its_bytes_say_the_same, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(limits_change_one_by_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(claims_come_with_what_they_had, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(edges_come_with_what_is_known, set_up, tear_down),

@@ -24,7 +24,7 @@ static const char *const specs[] = {
     "\"permits\",\"permits\":2,\"capacity\":3},{\"name\":\"r\",\"mode\":\"rate\",\"permits\":1,"
     "\"capacity\":5,\"interval_usec\":1000000}]}",
     "{\"argv\":[\"x\"],\"retry\":{\"times\":3,\"on\":[\"exit\",\"signal\"],\"exit_codes\":[0,63]},"
-    "\"success_codes\":[0,3],\"limits\":{\"output_bytes\":1,\"rlimits\":{\"nofile\":"
+    "\"success_codes\":[0,3],\"limits\":{\"output_bytes\":1,\"pids_max\":3,\"rlimits\":{\"nofile\":"
     "\"1024:524288\",\"cpu\":\"7\"}}}",
     "{\"kind\":\"sleep\",\"duration_usec\":60000000,\"hold\":true}",
 };

@@ -80,6 +80,12 @@ static void refusals(void **state)
             "changes.priority");
     refuses(JOBS("Edit"), "{'ids':['1'],'changes':{'output_bytes':-1}}",
             "InvalidParameter", "changes.output_bytes");
+    refuses(JOBS("Edit"), "{'ids':['1'],'changes':{'limits':{}}}", "InvalidParameter",
+            "changes");
+    refuses(JOBS("Edit"), "{'ids':['1'],'changes':{'limits':{'pids_max':-2}}}",
+            "InvalidParameter", "changes.limits.pids_max");
+    refuses(JOBS("Edit"), "{'ids':['1'],'changes':{'limits':{'pids_max':7}}}",
+            "InvalidParameter", "changes.limits.pids_max"); /* no cgroup here */
     refuses(JOBS("Edit"), "{'ids':['1'],'changes':{'claims':[{}]}}", "InvalidParameter",
             "changes.claims[0].name");
     refuses(JOBS("Edit"), "{'filter':{},'first':true}", "InvalidParameter", "first");

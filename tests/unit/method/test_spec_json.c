@@ -96,6 +96,11 @@ static void there_and_back(void **state)
                "{\"name\":\"r\",\"mode\":\"rate\",\"permits\":1,\"capacity\":5,"
                "\"interval_usec\":1000000}]}");
     round_trip("{\"argv\":[\"x\"],\"limits\":{\"output_bytes\":4096}}");
+    round_trip("{\"argv\":[\"x\"],\"limits\":{\"memory_max\":1048576,\"swap_max\":0}}");
+    round_trip("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"cpu\":\"7\"},"
+               "\"memory_max\":4294967296,\"memory_high\":1073741824,\"swap_max\":1,"
+               "\"pids_max\":4194304,\"cpu_max\":100000,\"cpu_weight\":1,"
+               "\"io_weight\":10000}}");
     round_trip("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"nofile\":\"1024:524288\","
                "\"core\":\"0:infinity\",\"stack\":\"infinity\",\"cpu\":\"7\"}}}");
     round_trip("{\"argv\":[\"x\"],\"env\":{},\"limits\":{\"output_bytes\":1,"
@@ -306,6 +311,18 @@ static void what_is_wrong(void **state)
     wrong("{\"argv\":[\"x\"],\"limits\":{\"output_bytes\":0}}", "limits.output_bytes",
           "");
     wrong("{\"argv\":[\"x\"],\"limits\":{\"more\":1}}", "limits.more", "");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"memory_max\":1048575}}", "limits.memory_max",
+          "from 1048576 to");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"swap_max\":-1}}", "limits.swap_max",
+          "from 0 to");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"pids_max\":0}}", "limits.pids_max",
+          "from 1 to 4194304");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"cpu_max\":100001}}", "limits.cpu_max",
+          "from 1 to 100000");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"cpu_weight\":10001}}", "limits.cpu_weight",
+          "from 1 to 10000");
+    wrong("{\"argv\":[\"x\"],\"limits\":{\"io_weight\":\"9\"}}", "limits.io_weight",
+          "from 1 to 10000");
     wrong("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":[]}}", "limits.rlimits", "object");
     wrong("{\"argv\":[\"x\"],\"limits\":{\"rlimits\":{\"files\":\"1\"}}}",
           "limits.rlimits.files", "no resource");

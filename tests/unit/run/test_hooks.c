@@ -35,9 +35,11 @@ static int setup(void **state)
     spec->input = calloc(1, sizeof(*spec->input) + 3);
     spec->input->n = 3;
     memcpy(spec->input->bytes, "abc", 3);
-    args = (struct keeper_start_args){
-        .launch_fd = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1,
-        .script_fd = -1};
+    args = (struct keeper_start_args){.launch_fd = -1,
+                                      .stdin_fd = -1,
+                                      .stdout_fd = -1,
+                                      .stderr_fd = -1,
+                                      .script_fd = -1};
     step = NULL;
     return 0;
 }
@@ -91,6 +93,24 @@ static void all_of_them_prepare(void **state)
     check_closed();
 }
 
+/* Those in force go with START, the others are none. */
+static void limits_go_along(void **state)
+{
+    (void)state;
+    spec->output = JOB_OUTPUT_NULL;
+    assert_int_equal(prepare(), 0);
+    assert_null(args.limits);
+    hooks_close(&args);
+    spec->cgroup.memory_max = 1 << 20;
+    spec->cgroup_default.cpu_max = 50;
+    assert_int_equal(prepare(), 0);
+    assert_int_equal(args.limits->memory_max, 1 << 20);
+    assert_int_equal(args.limits->cpu_max, 50);
+    assert_true(args.limits->pids_max == KEEPER_NO_LIMIT);
+    hooks_close(&args);
+    assert_null(args.limits);
+}
+
 /* There is no directory of outputs here. */
 static void one_fails_and_nothing_is_left(void **state)
 {
@@ -111,8 +131,8 @@ static void names_in_paths(void **state)
     static const struct {
         const char *name, *path;
     } cases[] = {
-        {"a", "/x/a.7"}, {"a/b/", "/x/a_b_.7"}, {".", "/x/_.7"},
-        {"..", "/x/__.7"}, {"...", "/x/....7"}, {"a.", "/x/a..7"},
+        {"a", "/x/a.7"},   {"a/b/", "/x/a_b_.7"}, {".", "/x/_.7"},
+        {"..", "/x/__.7"}, {"...", "/x/....7"},   {"a.", "/x/a..7"},
     };
     struct launch l;
 
@@ -198,6 +218,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(all_of_them_prepare),
+        T(limits_go_along),
         T(one_fails_and_nothing_is_left),
         T(names_in_paths),
         T(files_of_outputs),
