@@ -2,6 +2,7 @@
  * shows how. A member that voltd leaves out of an answer has its default. */
 #include "client/key_differs.h"
 #include "client/job_view.h"
+#include "client/limit_options.h"
 #include "client/say.h"
 
 #include <stdio.h>
@@ -127,6 +128,17 @@ static void compare_members(struct differing *d, const json_t *of, const json_t 
     }
 }
 
+/* Compares limits of the cgroup: rlimits belong to the place of submission. */
+static void compare_limits(struct differing *d, const json_t *ours, const json_t *theirs)
+{
+    char path[40];
+    for (size_t i = 0; limit_member_at(i); i++) {
+        const char *name = limit_member_at(i);
+        (void)snprintf(path, sizeof(path), "limits.%s", name);
+        compare(d, path, json_object_get(ours, name), json_object_get(theirs, name));
+    }
+}
+
 void key_differs_say(struct client *c, const json_t *spec, const char *id)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -140,6 +152,8 @@ void key_differs_say(struct client *c, const json_t *spec, const char *id)
         const json_t *other = json_object_get(theirs, "env");
         compare_members(&d, spec, spec, theirs);
         compare_members(&d, theirs, spec, theirs);
+        compare_limits(&d, json_object_get(spec, "limits"),
+                       json_object_get(theirs, "limits"));
         const json_t *given = json_object_get(spec, "env_given");
         compare_variables(&d, given, NULL, env, other);
         compare_variables(&d, json_object_get(theirs, "env_given"), given, env, other);

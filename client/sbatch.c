@@ -3,6 +3,7 @@
 #include "client/id_range.h"
 #include "client/say.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -250,6 +251,26 @@ static int take_cpus(struct sbatch *s, const char *ours, const char *value,
     return -EINVAL;
 }
 
+/* Notes --mem, in MiB unless it says K, M, G or T; 0 is all that the machine has. It is
+ * of a cgroup, so only with the voltd known is it seen whether there can be one. */
+static int take_mem(struct sbatch *s, const char *ours, const char *value,
+                    struct word_list *to)
+{
+    char *end;
+    (void)ours;
+    (void)to;
+    errno = 0;
+    unsigned long long n = strtoull(value, &end, 10);
+    int unit = *end ? toupper((unsigned char)*end++) : 'M';
+    if (errno || *value < '0' || *value > '9' || !strchr("KMGT", unit) ||
+        (*end && strcasecmp(end, "B") != 0))
+        return -EDOM;
+    s->mem[0] = '\0';
+    if (n > 0)
+        (void)snprintf(s->mem, sizeof(s->mem), "%llu%c", n, unit);
+    return 0;
+}
+
 static const struct known table[] = {
     {"job-name", 'J', take_same, "name", false, false},
     {"array", 'a', take_same, "array", false, false},
@@ -272,6 +293,7 @@ static const struct known table[] = {
     {"hold", 'H', take_same, "hold", true, false},
     {"ntasks", 'n', take_ntasks, "", false, false},
     {"cpus-per-task", 'c', take_cpus, "", false, false},
+    {"mem", 0, take_mem, "", false, false},
 };
 enum { KNOWN = sizeof(table) / sizeof(table[0]) };
 static const struct known several; /* stands for: several names begin so */

@@ -11,7 +11,8 @@
 struct sbatch {    /* zero-initialised: no line yet */
     bool has_path; /* has a path of output, which sbatch truncates unless --open-mode says
                     * otherwise */
-    char ntasks[16], cpus[16]; /* from its lines; "": not given */
+    char ntasks[16], cpus[16];  /* from its lines; "": not given */
+    char mem[32];               /* likewise, as --mem takes it: "4G" */
     struct word_list variables; /* variables that were reported already */
 };
 

@@ -43,7 +43,7 @@ struct reading {
 /* Prints once that options of another scheduler are ignored. */
 static void note_foreign(struct reading *r, const char *line, unsigned number)
 {
-    static const char *const marks[] = {"#PBS",   "#$",  "#BSUB",   "#HQ",
+    static const char *const marks[] = {"#PBS",   "#$",      "#BSUB",   "#HQ",
                                         "#flux:", "# flux:", "#COBALT", "#OAR"};
     for (size_t i = 0; !r->said_foreign && i < sizeof(marks) / sizeof(marks[0]); i++) {
         const char *rest = behind(line, marks[i]);
@@ -88,14 +88,14 @@ static int read_lines(struct reading *r, FILE *in)
         head &= !*text || *text == '#';
         if (!head && !r->is_slurm)
             break;
-        result = head ? take_line(r, line, n)
-                      : sbatch_body(&r->sbatch, line, r->path, n);
+        result = head ? take_line(r, line, n) : sbatch_body(&r->sbatch, line, r->path, n);
     }
     if (result == 0 && r->is_slurm)
         result = sbatch_variables(&r->sbatch, &r->to->options);
     sbatch_fini(&r->sbatch);
     r->to->truncates = r->sbatch.has_path;
     r->to->slurm = r->is_slurm;
+    memcpy(r->to->mem, r->sbatch.mem, sizeof(r->to->mem));
     if (result == -ENOMEM)
         say("out of memory");
     free(line);
@@ -147,16 +147,15 @@ static bool refuse_text(const char *name, const char *text, size_t n, const char
         return false;
     for (size_t at = 0; at < n; line++) {
         const size_t len = strcspn(text + at, "\n");
-        json_t *part = at + len < n && !text[at + len]
-                           ? NULL
-                           : json_stringn(text + at, len);
+        json_t *part =
+            at + len < n && !text[at + len] ? NULL : json_stringn(text + at, len);
         json_decref(part);
         if (!part)
             break;
         at += len + 1;
     }
-    say("%s: line %u is not text in UTF-8, as what is stored with a job has to be%s", name,
-        line, way);
+    say("%s: line %u is not text in UTF-8, as what is stored with a job has to be%s",
+        name, line, way);
     return true;
 }
 
@@ -246,8 +245,7 @@ static bool make_path(char path[PATH_ROOM], const char *directory, const char *w
     return true;
 }
 
-int script_find(const char *word, const char *directory, bool by_path,
-                struct script *ret)
+int script_find(const char *word, const char *directory, bool by_path, struct script *ret)
 {
     char path[PATH_ROOM];
     struct command_advice advice;

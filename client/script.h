@@ -24,6 +24,7 @@ struct script {
     bool truncates;           /* truncate files of output, unless an option says
                                * otherwise */
     bool slurm;               /* it has #SBATCH lines */
+    char mem[32];             /* --mem of these: "4G"; "": none */
 };
 
 /* Looks for a script at `word`, the first word of a command: a path with a slash, or a

@@ -7,6 +7,7 @@
 #include "client/import.h"
 #include "client/index_list.h"
 #include "client/job_view.h"
+#include "client/limit_options.h"
 #include "client/list_advice.h"
 #include "client/reconnect.h"
 #include "client/script.h"
@@ -124,13 +125,7 @@ static int set_time(struct submit_options *o, const char *name, const char *opti
 /* Sets a member of `limits`; takes value. Returns 0 or negative. */
 static int put_limit(struct submit_options *o, const char *name, json_t *value)
 {
-    json_t *limits = json_object_get(o->spec, "limits");
-
-    if (!limits) {
-        limits = json_object();
-        (void)json_object_set_new(o->spec, "limits", limits);
-    }
-    return json_object_set_new(limits, name, value);
+    return json_object_set_new(limits_in(o->spec), name, value);
 }
 
 static int set_limit(struct submit_options *o, const char *name, const char *option,
@@ -415,7 +410,7 @@ static int take_field(struct submit_options *o, int key, const char *arg)
     case OPT_SHELL:
         return set_text(o, "shell", arg);
     default:
-        return -EINVAL;
+        return limit_option_take(o->spec, key, arg, false) == 0 ? 0 : -EINVAL;
     }
 }
 
@@ -639,10 +634,26 @@ static int pass_environment(struct submit_options *o, bool own_daemon)
     return json_object_set_new(o->spec, "env", env) < 0 ? -ENOMEM : 0;
 }
 
+/* Takes --mem of a script for Slurm, where there can be a cgroup for it. */
+static int take_slurm_mem(struct submit_options *o, bool own_daemon)
+{
+    if (!*o->slurm_mem ||
+        json_object_get(json_object_get(o->spec, "limits"), "memory_max"))
+        return 0;
+    if (!own_daemon)
+        return limit_option_take(o->spec, OPT_MEM, o->slurm_mem, false);
+    say("note: --mem=%s of Slurm has no equal with a voltd of your own, which has no cgroup "
+        "for a job, and is left out",
+        o->slurm_mem);
+    return 0;
+}
+
 int submit_environment(struct submit_options *o, bool own_daemon)
 {
     if (!runs_process(o))
         return SUBMIT_GO;
+    if (take_slurm_mem(o, own_daemon) < 0)
+        return SUBMIT_EXIT_FAILED;
     if (pass_environment(o, own_daemon) == 0)
         return check_job(o, own_daemon);
     say("out of memory");
@@ -800,6 +811,7 @@ static int merge_script(struct submit_options *o, int argc, char **argv)
             : -EINVAL;
     o->truncates = script.truncates;
     o->slurm = script.slurm;
+    memcpy(o->slurm_mem, script.mem, sizeof(o->slurm_mem));
     o->script = script.text;
     o->script_name = script.text ? argv[operand] : NULL;
     script.text = NULL;

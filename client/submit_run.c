@@ -11,6 +11,7 @@
 #include "client/script.h"
 #include "client/job_view.h"
 #include "client/key_differs.h"
+#include "client/limit_options.h"
 #include "client/list_advice.h"
 #include "client/say.h"
 #include "client/spec_build.h"
@@ -91,7 +92,11 @@ static bool say_option(const struct client_reply *error)
         return false;
     const char *member = parameter + 5;
     size_t len = strcspn(member, ".[");
-    const char *option = input ? "--stdin" : submit_option_of(member, len);
+    const char *limit =
+        strncmp(member, "limits.", 7) == 0 ? limit_option_of(member + 7) : NULL;
+    const char *option = input   ? "--stdin"
+                         : limit ? limit
+                                 : submit_option_of(member, len);
     if (!option)
         return false;
     term_clean(job_view_string(error->parameters, "reason"), text, sizeof(text));

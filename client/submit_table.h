@@ -42,6 +42,13 @@ enum {
     OPT_ERROR,
     OPT_OPEN_MODE,
     OPT_OUTPUT_LIMIT,
+    OPT_MEM, /* in the order of SPEC_CGROUP in spec_fields.def, */
+    OPT_MEM_HIGH,
+    OPT_SWAP,
+    OPT_PIDS_MAX,
+    OPT_CPU_MAX,
+    OPT_CPU_WEIGHT,
+    OPT_IO_WEIGHT, /* ... to here */
     OPT_LABEL,
     OPT_LOCK,
     OPT_LOCK_SHARED,

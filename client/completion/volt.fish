@@ -91,7 +91,7 @@ function __volt_no_command
     end
 end
 
-set -l values --name -n --label --queue -q --priority -p --in --at --start-by --after --after-ok --after-notok --after-any --after-start --after-ok-each --after-notok-each --after-any-each --after-start-each --array --each-line --shell --key --if-exists --kind --duration --lock --lock-shared --sem --rate --chdir -d --env -E --umask --stdin --output --error --open-mode --timeout --kill-after --output-limit --stop-signal --kill-mode --success --retry --backoff --retry-on --max-total --on-lost --file -f --import --reconnect --address --control-address
+set -l values --name -n --label --queue -q --priority -p --in --at --start-by --after --after-ok --after-notok --after-any --after-start --after-ok-each --after-notok-each --after-any-each --after-start-each --array --each-line --shell --key --if-exists --kind --duration --lock --lock-shared --sem --rate --chdir -d --env -E --umask --stdin --output --error --open-mode --timeout --kill-after --output-limit --mem --mem-high --swap --pids-max --cpu-max --cpu-weight --io-weight --stop-signal --kill-mode --success --retry --backoff --retry-on --max-total --on-lost --file -f --import --reconnect --address --control-address
 complete -c volt-submit -n "__volt_no_command $values" -s n -l name -x -d 'a name to show and to filter by'
 complete -c volt-submit -n "__volt_no_command $values" -l label -x -d 'a label to filter by'
 complete -c volt-submit -n "__volt_no_command $values" -s q -l queue -x -a '(__volt_queues)' -d 'the queue'
@@ -137,6 +137,13 @@ complete -c volt-submit -n "__volt_no_command $values" -l open-mode -x -a 'appen
 complete -c volt-submit -n "__volt_no_command $values" -l timeout -x -d 'stop it after TIME of running'
 complete -c volt-submit -n "__volt_no_command $values" -l kill-after -x -d 'time between the stop signal and SIGKILL'
 complete -c volt-submit -n "__volt_no_command $values" -l output-limit -x -d 'kill it when it has printed more'
+complete -c volt-submit -n "__volt_no_command $values" -l mem -x -d 'kill it when all its processes together need more memory, such as 500M or 4G'
+complete -c volt-submit -n "__volt_no_command $values" -l mem-high -x -d 'slow it down while they use more memory, which the kernel takes back'
+complete -c volt-submit -n "__volt_no_command $values" -l swap -x -d 'so much of its memory may be swapped out'
+complete -c volt-submit -n "__volt_no_command $values" -l pids-max -x -d 'it may have so many processes and threads'
+complete -c volt-submit -n "__volt_no_command $values" -l cpu-max -x -d 'it gets so much CPU time at most'
+complete -c volt-submit -n "__volt_no_command $values" -l cpu-weight -x -d 'its share of the CPUs beside your other jobs, 1 to 10000'
+complete -c volt-submit -n "__volt_no_command $values" -l io-weight -x -d 'its share of the disks beside your other jobs, 1 to 10000'
 complete -c volt-submit -n "__volt_no_command $values" -l stop-signal -x -a '(string split \' \' (kill -l))' -d 'signal sent to ask it to stop'
 complete -c volt-submit -n "__volt_no_command $values" -l kill-mode -x -a 'tree main' -d 'which processes signals reach'
 complete -c volt-submit -n "__volt_no_command $values" -l success -x -d 'exit codes that are success, such as 0,3 or 0-2'
@@ -480,6 +487,13 @@ complete -c voltctl -n '__volt_verb_is edit' -l no-claims -d 'no locks, semaphor
 complete -c voltctl -n '__volt_verb_is edit' -l timeout -x -d 'stop it after TIME of running'
 complete -c voltctl -n '__volt_verb_is edit' -l kill-after -x -d 'time between the stop signal and SIGKILL'
 complete -c voltctl -n '__volt_verb_is edit' -l output-limit -x -d 'kill it when it has printed more'
+complete -c voltctl -n '__volt_verb_is edit' -l mem -x -d 'kill it when all its processes together need more memory'
+complete -c voltctl -n '__volt_verb_is edit' -l mem-high -x -d 'slow it down while they use more memory'
+complete -c voltctl -n '__volt_verb_is edit' -l swap -x -d 'so much of its memory may be swapped out'
+complete -c voltctl -n '__volt_verb_is edit' -l pids-max -x -d 'it may have so many processes and threads'
+complete -c voltctl -n '__volt_verb_is edit' -l cpu-max -x -d 'it gets so much CPU time at most'
+complete -c voltctl -n '__volt_verb_is edit' -l cpu-weight -x -d 'its share of the CPUs, 1 to 10000'
+complete -c voltctl -n '__volt_verb_is edit' -l io-weight -x -d 'its share of the disks, 1 to 10000'
 complete -c voltctl -n '__volt_verb_is edit' -s a -l all -d 'instead of ids'
 complete -c voltctl -n '__volt_verb_is edit' -l old-queue -x -a '(__volt_queues)' -d 'instead of ids'
 complete -c voltctl -n '__volt_verb_is edit' -l old-name -x -a '(__volt_names)' -d 'likewise: jobs of this name; with * ? [...] a pattern. '

@@ -156,7 +156,15 @@ static bool say_option_error(const struct client_reply *reply)
                   {"changes.claims", "lock, --sem or --rate"},
                   {"changes.timeout_usec", "timeout"},
                   {"changes.kill_after_usec", "kill-after"},
-                  {"changes.output_bytes", "output-limit"}};
+                  {"changes.output_bytes", "output-limit"},
+                  {"changes.limits.memory_max", "mem"},
+                  {"changes.limits.memory_high", "mem-high"},
+                  {"changes.limits.swap_max", "swap"},
+                  {"changes.limits.pids_max", "pids-max"},
+                  {"changes.limits.cpu_max", "cpu-max"},
+                  {"changes.limits.cpu_weight", "cpu-weight"},
+                  {"changes.limits.io_weight", "io-weight"},
+                  {"changes.limits", "mem"}};
     const char *parameter = job_view_string(reply->parameters, "parameter");
     const char *reason = job_view_string(reply->parameters, "reason");
     if (!client_error_is(reply, "InvalidParameter"))

@@ -2,6 +2,7 @@
 #include "client/after.h"
 #include "client/id_range.h"
 #include "client/job_view.h"
+#include "client/limit_options.h"
 #include "client/say.h"
 #include "client/size.h"
 #include "client/spec_build.h"
@@ -64,6 +65,16 @@ static const struct option_entry edit_options[] = {
     {"kill-after", OPT_KILL_AFTER, "TIME", "time between the stop signal and SIGKILL"},
     {"output-limit", OPT_OUTPUT_LIMIT, "SIZE",
      "kill it when it has printed more; 0 or none: it may print any amount"},
+    {"mem", OPT_MEM, "SIZE",
+     "kill it when all its processes together need more memory; none, here and for the "
+     "next six: no limit, but for one in voltd.conf"},
+    {"mem-high", OPT_MEM_HIGH, "SIZE", "slow it down while they use more memory"},
+    {"swap", OPT_SWAP, "SIZE", "so much of its memory may be swapped out"},
+    {"pids-max", OPT_PIDS_MAX, "N", "it may have so many processes and threads"},
+    {"cpu-max", OPT_CPU_MAX, "PERCENT%",
+     "it gets so much CPU time at most; 100% is one CPU"},
+    {"cpu-weight", OPT_CPU_WEIGHT, "N", "its share of the CPUs, 1 to 10000"},
+    {"io-weight", OPT_IO_WEIGHT, "N", "its share of the disks, 1 to 10000"},
     {"all", 'a', NULL, "instead of ids: every job that waits"},
     {"old-queue", OPT_OLD_QUEUE, "QUEUE", "instead of ids: what waits in this queue"},
     {"old-name", OPT_OLD_NAME, "NAME",
@@ -217,6 +228,9 @@ static int take(struct ctl *ctl, struct edit *e, int key)
     const char *arg = ctl->options.arg;
     int r = take_filter(e, key, arg);
     if (r != 0)
+        return r < 0 ? CTL_EXIT_USAGE : CTL_EXIT_OK;
+    r = e->changes ? limit_option_take(e->changes, key, arg, true) : 1;
+    if (r <= 0)
         return r < 0 ? CTL_EXIT_USAGE : CTL_EXIT_OK;
     switch (key) {
     case 'a':

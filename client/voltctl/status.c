@@ -78,8 +78,9 @@ static void print_command(const json_t *job)
         (void)putchar('\n');
     const json_t *script = json_object_get(spec, "script");
     if (script)
-        term_print("    Script: stored with the job, %zu bytes; voltctl show --script %s\n",
-                   json_string_length(script), job_view_string(job, "id"));
+        term_print(
+            "    Script: stored with the job, %zu bytes; voltctl show --script %s\n",
+            json_string_length(script), job_view_string(job, "id"));
     const char *cwd = json_string_value(json_object_get(spec, "cwd"));
     if (cwd) {
         (void)fputs(" Directory: ", stdout);
@@ -122,8 +123,9 @@ static void print_state(const json_t *job)
     term_set_style(TERM_PLAIN);
     term_print("%s", job_view_bool(job, "orphan")      ? " (found at the start of voltd)"
                      : job_view_bool(job, "forgotten") ? " (only its end is still known)"
-                     : job_view_bool(job, "lends")     ? " (waits for another, and lends its slot)"
-                                                       : "");
+                     : job_view_bool(job, "lends")
+                         ? " (waits for another, and lends its slot)"
+                         : "");
     if (has_other_code(job))
         term_print("; exit code %" PRId64, job_view_int(job, "exit_code"));
     (void)putchar('\n');
@@ -189,7 +191,8 @@ static const char *option_of(const char *field)
                                            {"start_by_usec", "start-by"},
                                            {"timeout_usec", "timeout"},
                                            {"kill_after_usec", "kill-after"},
-                                           {"output_bytes", "output-limit"}};
+                                           {"output_bytes", "output-limit"},
+                                           {"limits", "limits"}};
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         if (strcmp(field, known[i][0]) == 0)
             return known[i][1];

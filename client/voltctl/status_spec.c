@@ -2,6 +2,7 @@
 #include "client/voltctl/status_spec.h"
 #include "client/after.h"
 #include "client/job_view.h"
+#include "client/limit_options.h"
 #include "client/term.h"
 #include "wire/duration.h"
 
@@ -102,6 +103,21 @@ static void print_labels(json_t *labels)
         (void)putchar('\n');
 }
 
+/* Prints the limits of its cgroup in the form of volt-submit. */
+static void print_limits(const json_t *limits)
+{
+    const char *before = "    Limits: ";
+    char text[32];
+    for (size_t i = 0; limit_option_at(i); i++) {
+        if (!limit_option_text(limits, i, text, sizeof(text)))
+            continue;
+        term_print("%s%s=%s", before, limit_option_at(i), text);
+        before = " ";
+    }
+    if (*before && !before[1])
+        (void)putchar('\n');
+}
+
 void status_spec_print(const json_t *job)
 {
     const json_t *spec = json_object_get(job, "spec");
@@ -110,6 +126,7 @@ void status_spec_print(const json_t *job)
     print_date("Not before:", job_view_begin(job));
     print_date("Start by:", job_view_int(spec, "start_by_usec"));
     print_span("Timeout:", spec, "timeout_usec");
+    print_limits(json_object_get(spec, "limits"));
     print_claims(json_object_get(spec, "claims"));
     print_labels(json_object_get(spec, "labels"));
 }

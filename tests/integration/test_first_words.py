@@ -341,7 +341,7 @@ def test_a_key_that_another_job_has(shared):
 
 
 @pytest.mark.parametrize("words, ours", [
-    (["--mem=4G"], "--mem; use `ulimit -v`"), (["--parsable"], "--parsable; leave it out: it is the default"),
+    (["--parsable"], "--parsable; leave it out: it is the default"),
     (["-J", "x"], "-J; use --name=NAME"), (["--job-name=x"], "--job-name; use --name=NAME"),
     (["-c4"], "-c; use --sem=NAME:TAKE/CAPACITY"), (["--working-directory", "/"], "--working-directory; use --chdir=DIR"),
     (["--nmae=x"], "--nmae; did you mean --name?"), (["--boot=x"], "--boot; try --help"),

@@ -129,7 +129,7 @@ echo $VOLT_ARRAY_INDEX $A $SLURM_ARRAY_TASK_ID ${SLURM_MEM_PER_NODE:-} $SLURM_CP
     assert spec["array"] == {"first": 1, "last": 3, "at_once": 2} and spec["env"]["A"] == "1" and spec["slurm"]
     assert spec["on_lost"] == "retry"
     assert [line.split(" of Slurm")[0].split(": ")[-1] for line in r.err.splitlines() if "no equal" in line] == [
-        "--mem=4G", "--cpus-per-task 4"]
+        "--cpus-per-task 4", "--mem=4G"]
     assert [line.split("line ")[1] for line in r.err.splitlines() if "$" in line] == [
         "9: $SLURM_MEM_PER_NODE of Slurm is not set here"]
     ident = shared.submit("-w", "slurm.sh").lines[0]

@@ -1,0 +1,103 @@
+"""Limits of the cgroup of a job: what is typed, stored, shown and edited, and where they are refused. What the kernel
+makes of them needs cgroups: tests/systemd."""
+
+import json
+
+import pytest
+
+from test_keepers import ALICE, BOB, call, start, submit, system  # noqa: F401
+
+GIVEN = ["--mem=4G", "--mem-high=3000M", "--swap=0", "--pids-max=100", "--cpu-max=250%", "--cpu-weight=50", "--io-weight=7"]
+LIMITS = {"memory_max": 4 << 30, "memory_high": 3000 << 20, "swap_max": 0, "pids_max": 100, "cpu_max": 250,
+          "cpu_weight": 50, "io_weight": 7}
+
+
+def shown(daemon, ident, uid=ALICE):
+    """The limits of the job, but for those of the process."""
+    done = call(daemon, uid, "voltctl", "show", "--json", ident)
+    assert done.returncode == 0, done
+    limits = json.loads(done.stdout)["spec"].get("limits", {})
+    limits.pop("rlimits", None)
+    return limits
+
+
+def test_they_are_kept_shown_and_edited(system):
+    held = submit(system, ALICE, "--hold", *GIVEN, "--", "true")
+    array = submit(system, ALICE, "--hold", "--array=1-3", "--mem=1M", "--", "true")
+    assert shown(system, held) == LIMITS and shown(system, f"{array}_2") == {"memory_max": 1 << 20}
+    status = call(system, ALICE, "voltctl", "status", held).stdout
+    assert ("    Limits: --mem=4G --mem-high=3000M --swap=0 --pids-max=100 --cpu-max=250% --cpu-weight=50 "
+            "--io-weight=7\n") in status
+    done = call(system, ALICE, "voltctl", "edit", held, array, "--mem=2G", "--swap=none", "--pids-max=9")
+    assert (done.returncode, done.stderr) == (0, "voltctl: 2 jobs edited\n"), done
+    changed = {**LIMITS, "memory_max": 2 << 30, "pids_max": 9}
+    del changed["swap_max"]
+    for restart in False, True:
+        if restart:
+            assert system.ctl("shutdown").code == 0
+            system.process.wait()
+            start(system)
+        assert shown(system, held) == changed and shown(system, array) == {"memory_max": 2 << 30, "pids_max": 9}
+    assert "Edited: limits\n" in call(system, ALICE, "voltctl", "status", held).stdout
+    assert call(system, ALICE, "voltctl", "edit", held, "--mem=4G").returncode == 0
+    copy = call(system, ALICE, "voltctl", "show", "--json", held)
+    assert json.loads(copy.stdout)["spec"]["limits"]["memory_max"] == 4 << 30
+    done = call(system, ALICE, "voltctl", "edit", held, "--cpu-max=2")
+    assert done.returncode == 2 and "--cpu-max: 2 is not a percentage of one CPU like 50% or 250%" in done.stderr
+    assert call(system, ALICE, "voltctl", "cancel", held, array).returncode == 0
+
+
+def test_a_key_stands_for_its_limits_too(system):
+    first = submit(system, ALICE, "--hold", "--key=k", "--mem=1G", "--", "true")
+    assert submit(system, ALICE, "--hold", "--key=k", "--mem=1024M", "--", "true") == first
+    done = call(system, ALICE, "volt-submit", "--hold", "--key=k", "--mem=2G", "--", "true")
+    assert done.returncode == 125
+    assert f"limits.memory_max: {2 << 30} here, {1 << 30} in job {first}" in done.stderr, done
+    assert call(system, ALICE, "voltctl", "cancel", first).returncode == 0
+
+
+def test_a_script_of_slurm_has_its_limit(system):
+    script = system.dir / "job.sh"
+    script.write_text("#!/bin/sh\n#SBATCH --mem=4G\ntrue\n")
+    script.chmod(0o755)
+    assert shown(system, submit(system, ALICE, "--hold", script)) == {"memory_max": 4 << 30}
+    assert shown(system, submit(system, ALICE, "--hold", "--mem=1G", script)) == {"memory_max": 1 << 30}
+    script.write_text("#!/bin/sh\n#VOLT --mem 2G --cpu-weight=5\n#SBATCH --mem 512\n")
+    assert shown(system, submit(system, ALICE, "--hold", script)) == {"memory_max": 2 << 30, "cpu_weight": 5}
+    for text, limits in ("512", 512 << 20), ("2048K", 2 << 20), ("1tb", 1 << 40), ("0", None):
+        script.write_text(f"#!/bin/sh\n#SBATCH --mem {text}\n")
+        assert shown(system, submit(system, ALICE, "--hold", script)) == ({"memory_max": limits} if limits else {})
+    script.write_text("#!/bin/sh\n#SBATCH --mem=much\n")
+    done = call(system, ALICE, "volt-submit", script)
+    assert done.returncode == 125 and "--mem=much is no value of this option, for sbatch neither" in done.stderr
+    assert call(system, ALICE, "voltctl", "cancel", "--all").returncode == 0
+
+
+@pytest.mark.parametrize("option, err", [
+    ("--mem=100", "--mem: 100 is less than 1M, in which no program runs: give the unit as well, as 100M or 4G"),
+    ("--mem=x", "--mem: x is not a size like 500M or 4G"), ("--mem-high=-1", "--mem-high: -1 is not a size"),
+    ("--swap=1P", "--swap: 1P is not a size"), ("--pids-max=0", "--pids-max: 0 is not from 1 to 4194304"),
+    ("--cpu-max=50", "--cpu-max: 50 is not a percentage of one CPU like 50% or 250%"),
+    ("--cpu-max=0%", "--cpu-max: 0% is not from 1 to 100000%"), ("--cpu-weight=x", "--cpu-weight: x is not a number"),
+    ("--io-weight=10001", "--io-weight: 10001 is not from 1 to 10000")])
+def test_what_is_no_limit(shared, option, err):
+    r = shared.submit("--dry-run", option, "--", "true")
+    assert r.code == 125 and r.err.startswith(f"volt-submit: {err}"), r
+
+
+def test_a_voltd_with_a_keeper_of_its_own_refuses_them(shared):
+    why = "needs a cgroup for the job, and this voltd has none: it runs jobs by a keeper of its own. Submit to the"
+    for option in GIVEN:
+        r = shared.submit(option, "--", "true")
+        assert r.code == 125 and r.err.startswith(f"volt-submit: {option.split('=')[0]}: {why}"), r
+    r = shared.submit("-f", "-", input='{"argv": ["true"], "limits": {"pids_max": 7}}\n')
+    assert r.code == 125 and f"limits.pids_max: {why}" in r.err, r
+    job = shared.submit("--hold", "--", "true").out.strip()
+    r = shared.ctl("edit", job, "--pids-max=7")
+    assert r.code == 2 and f"--pids-max: {why}" in r.err, r
+    assert shared.ctl("cancel", job).code == 0
+    script = shared.dir / "slurm.sh"
+    script.write_text("#!/bin/sh\n#SBATCH --mem=4G\ntrue\n")
+    script.chmod(0o755)
+    r = shared.submit("-w", script)  # as scripts of Slurm are to run as they are
+    assert r.code == 0 and "--mem=4G of Slurm has no equal with a voltd of your own" in r.err, r
