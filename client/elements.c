@@ -12,8 +12,8 @@
 
 json_t *elements_failed_results(void)
 {
-    return json_pack("[s,s,s,s,s,s,s,s]", "exit", "signal", "timeout", "exec_failed",
-                     "lost", "output_limit", "expired", "dependency");
+    return json_pack("[s,s,s,s,s,s,s,s,s]", "exit", "signal", "timeout", "exec_failed",
+                     "lost", "output_limit", "expired", "dependency", "oom");
 }
 
 bool elements_of(const json_t *job, struct elements *e)

@@ -97,7 +97,9 @@ static void failed_start(const json_t *job, char *buf, size_t size)
     (void)snprintf(buf, size, "could not be started: %s%s%s%s%s", step, *step ? ": " : "",
                    object, *object ? ": " : "",
                    file && error == EINVAL ? "neither a regular file nor /dev/null"
-                                           : strerror(error));
+                   : error == EOPNOTSUPP && strcmp(step, "cgroup") == 0
+                       ? "there is none that has the limits of its spec"
+                       : strerror(error));
 }
 
 /* Returns what a job did that makes its dependents impossible. */
@@ -115,7 +117,9 @@ static const char *cause_text(const json_t *cause)
         {"lost", "was lost"},
         {"output_limit", "printed more than it may"},
         {"expired", "did not start in time"},
-        {"dependency", "never started, as a job for which it waited did not do what it had to"},
+        {"dependency",
+         "never started, as a job for which it waited did not do what it had to"},
+        {"oom", "was killed for want of memory"},
     };
     const char *result = job_view_string(cause, "result");
 
@@ -148,6 +152,11 @@ static void outcome_done(const json_t *job, char *buf, size_t size)
         const json_t *cause = json_object_get(job, "cause");
         (void)snprintf(buf, size, "dependency: job %s, for which it waited, %s",
                        job_view_string(cause, "id"), cause_text(cause));
+    } else if (strcmp(result, "oom") == 0) {
+        (void)snprintf(buf, size, "oom: killed for want of memory, by %s",
+                       strcmp(job_view_string(job, "step"), "job") == 0
+                           ? "its own limit"
+                           : "the limit of its user, or that of the machine");
     } else if (strcmp(result, "exec_failed") == 0) {
         failed_start(job, buf, size);
     } else if (strcmp(result, "lost") == 0) {

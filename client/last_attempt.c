@@ -42,9 +42,9 @@ static bool is_one_of(const char *text, const char *const *words)
  * after its timeout ends as timeout. */
 static const char *why(const json_t *job, const json_t *retry)
 {
-    static const char *const failures[] = {"exit", "signal", "timeout", "exec_failed",
-                                           NULL};
-    static const char *const by_itself[] = {"exit", "signal", NULL};
+    static const char *const failures[] = {"exit",        "signal", "timeout",
+                                           "exec_failed", "oom",    NULL};
+    static const char *const by_itself[] = {"exit", "signal", "oom", NULL};
     const char *result = job_view_string(job, "result");
     if (!is_one_of(result, failures))
         return NULL;

@@ -123,7 +123,6 @@ static void say_result(const char *word, size_t len)
 {
     static const char *const instead[][2] = {
         {"lost", "--on-lost=retry, as it may have run"},
-        {"oom", "signal: that is how the kernel ends it"},
         {"output_limit", "a higher --output-limit: it is of all attempts together"},
         {"failure", "exit"},
         {"on-failure", "exit,signal,timeout, as without --retry-on"},
@@ -134,15 +133,16 @@ static void say_result(const char *word, size_t len)
             say("--retry-on: for %s give %s", instead[i][0], instead[i][1]);
             return;
         }
-    say("--retry-on: %.*s is not exit, signal, timeout, exec_failed, nor are "
-        "these exit codes like exit:75,100-110",
+    say("--retry-on: %.*s is not exit, signal, timeout, exec_failed, oom, nor "
+        "are these exit codes like exit:75,100-110",
         (int)len, word);
 }
 
 /* Adds a word of the list. Exit codes may follow those of the word before. */
 static int add_result(json_t *on, json_t *codes, const char *word, size_t len)
 {
-    static const char *const names[] = {"exit", "signal", "timeout", "exec_failed"};
+    static const char *const names[] = {"exit", "signal", "timeout", "exec_failed",
+                                        "oom"};
     const bool first = len > 5 && memcmp(word, "exit:", 5) == 0;
 
     if (first)

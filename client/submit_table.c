@@ -145,8 +145,8 @@ static const struct option_entry end_options[] = {
      "the time before it runs again, doubled each time up to MOST (default 1s..1m; a TIME "
      "alone stays the same); up to a quarter is added"},
     {"retry-on", OPT_RETRY_ON, "RESULTS",
-     "after which results it runs again, of exit, signal, timeout (default: these three) "
-     "and exec_failed; exit:75,100-110 is with these exit codes alone"},
+     "after which results it runs again, of exit, signal, timeout (default: these three), "
+     "exec_failed and oom; exit:75,100-110 is with these exit codes alone"},
     {"max-total", OPT_MAX_TOTAL, "TIME",
      "it does not begin again later than TIME after its first start"},
     {"on-lost", OPT_ON_LOST, "WHAT",

@@ -130,12 +130,12 @@ int ctl_ask(struct ctl *ctl, enum address_endpoint address, const char *method,
      "with commas is possible"},                                                         \
         {"result", CTL_OPT_RESULT, "RESULT",                                             \
          "success, exit, signal, timeout, exec_failed, "                                 \
-         "cancelled, lost, output_limit, expired or dependency; also a list; "           \
-         "failed: all but success and cancelled"},                                                     \
+         "cancelled, lost, output_limit, expired, dependency or oom; also a list; "      \
+         "failed: all but success and cancelled"},                                       \
         {"failed", CTL_OPT_FAILED, NULL, "the same as --result=failed"},                 \
         {"owner", 'u', "USER",                                                           \
          "jobs of this user, by name or number; those of others are shown to "           \
-         "administrators (--all-users) and root"},                                                                       \
+         "administrators (--all-users) and root"},                                       \
         {"name", CTL_OPT_NAME, "NAME", "jobs of this name; with * ? [...] a pattern"},   \
         {"queue", CTL_OPT_QUEUE, "QUEUE", "jobs of this queue"},                         \
         {"label", CTL_OPT_LABEL, "KEY[=VALUE]",                                          \

@@ -3,6 +3,7 @@
 #include "client/follow.h"
 #include "client/job_view.h"
 #include "client/last_attempt.h"
+#include "client/limit_options.h"
 #include "client/say.h"
 #include "client/shell_words.h"
 #include "client/term.h"
@@ -35,6 +36,43 @@ static void print_time(const char *title, const json_t *job, const char *name)
     term_print("%11s %s\n", title, text);
 }
 
+/* Writes --mem of the job, "" if it has none. Returns buf. */
+static const char *limit_of(const json_t *job, char *buf, size_t size)
+{
+    const json_t *spec = json_object_get(job, "spec");
+    if (!limit_option_text(json_object_get(spec, "limits"), 0, buf, size))
+        *buf = '\0';
+    return buf;
+}
+
+/* Prints the memory of all processes of a job with a cgroup. */
+static void print_memory(const json_t *job)
+{
+    char limit[32];
+    (void)limit_of(job, limit, sizeof(limit));
+    term_print("\n    Memory: peak %.1f MiB of all its processes%s%s\n",
+               (double)job_view_int(job, "memory_peak_bytes") / 1048576.0,
+               *limit ? ", limit " : "", limit);
+}
+
+/* Prints whose limit has ended the job, and what is to be done. */
+static void print_oom(const json_t *job)
+{
+    char limit[32];
+    if (strcmp(job_view_string(job, "result"), "oom") != 0)
+        return;
+    if (strcmp(job_view_string(job, "step"), "job") == 0)
+        term_print(
+            "       OOM: it needed more than --mem=%s: submit it with a higher one\n",
+            limit_of(job, limit, sizeof(limit)));
+    else
+        term_print("       OOM: its user, or the machine, had no more memory: let fewer "
+                   "run at a time\n"
+                   "            (an administrator: systemctl set-property "
+                   "voltd-%" PRId64 ".slice MemoryMax=SIZE)\n",
+                   job_view_int(job, "uid"));
+}
+
 static void print_usage(const json_t *job)
 {
     const json_t *usage = json_object_get(job, "usage");
@@ -43,8 +81,12 @@ static void print_usage(const json_t *job)
     char user[32], sys[32];
     duration_format((uint64_t)job_view_int(usage, "user_usec"), user, sizeof(user));
     duration_format((uint64_t)job_view_int(usage, "system_usec"), sys, sizeof(sys));
-    term_print("       CPU: %s user, %s system; memory peak %.1f MiB\n", user, sys,
-               (double)job_view_int(usage, "max_rss_bytes") / 1048576.0);
+    term_print("       CPU: %s user, %s system", user, sys);
+    if (json_object_get(job, "memory_peak_bytes"))
+        print_memory(job);
+    else
+        term_print("; memory peak %.1f MiB\n",
+                   (double)job_view_int(usage, "max_rss_bytes") / 1048576.0);
 }
 
 /* Prints a word, quoted for a shell. */
@@ -244,8 +286,10 @@ static void print_job(const json_t *job)
         duration_format(usec, runtime, sizeof(runtime));
         term_print("   Runtime: %s\n", runtime);
     }
-    if (!array)
+    if (!array) {
         print_usage(job);
+        print_oom(job);
+    }
     if (!array && job_view_int(job, "pid") > 0 &&
         strcmp(job_view_string(job, "state"), "done"))
         term_print("  Main PID: %" PRId64 "\n", job_view_int(job, "pid"));

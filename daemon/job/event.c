@@ -14,9 +14,12 @@
 #define STARTS    (UINT64_C(1) << 10) /* NAMED: their start times as well */
 #define LEFT      (UINT64_C(1) << 11) /* ... and how many left processes it killed */
 #define AGAIN     (UINT64_C(1) << 12) /* ... and when another attempt follows */
+#define RAN       (UINT64_C(1) << 13) /* a record says whether it had a cgroup; ... */
+#define CONTAINED (UINT64_C(1) << 14) /* ... it had, and there are its figures */
 #define BASE      (UINT64_C(1) << TYPE_BITS) /* STARTING: what came before */
-#define END_FLAGS (KEPT_MAX << TYPE_BITS | NAMED | OVER | STARTS | LEFT | AGAIN)
-#define TYPE_MAX  ((UINT64_C(1) << TYPE_BITS) - 1)
+#define END_FLAGS                                                                        \
+    (KEPT_MAX << TYPE_BITS | NAMED | OVER | STARTS | LEFT | AGAIN | RAN | CONTAINED)
+#define TYPE_MAX ((UINT64_C(1) << TYPE_BITS) - 1)
 
 _Static_assert(JOB_EV_COUNT <= TYPE_MAX + 1, "a type has room");
 _Static_assert(JOB_RESULT_COUNT <= 16 && JOB_LOST_MAX < 16, "four bits are enough");
@@ -202,7 +205,7 @@ enum job_result job_verdict(const struct job_status *st, enum job_result seen)
 static bool result_allowed(enum job_result r)
 {
     return r == JOB_RESULT_SUCCESS || r == JOB_RESULT_EXIT || r == JOB_RESULT_SIGNAL ||
-           r == JOB_RESULT_EXEC_FAILED || r == JOB_RESULT_LOST;
+           r == JOB_RESULT_EXEC_FAILED || r == JOB_RESULT_LOST || r == JOB_RESULT_OOM;
 }
 
 bool job_has_begun(const struct job_status *st)
@@ -285,6 +288,7 @@ static enum job_code code_of(const struct job_status *st, const struct job_event
     case JOB_RESULT_EXIT:
         return JOB_CODE_STATUS;
     case JOB_RESULT_SIGNAL:
+    case JOB_RESULT_OOM:
         return JOB_CODE_SIGNAL;
     case JOB_RESULT_EXEC_FAILED:
         return JOB_CODE_ERROR;
@@ -306,10 +310,16 @@ struct job_end job_end_told(const struct job_event *ev, const struct job_status 
     return job_end_of(&then);
 }
 
+/* EXEC_FAILED and LOST are verdicts by themselves; OOM is one only if voltd had not asked
+ * for the end. */
+static bool has_step(enum job_result verdict)
+{
+    return verdict == JOB_RESULT_EXEC_FAILED || verdict == JOB_RESULT_LOST ||
+           verdict == JOB_RESULT_OOM;
+}
+
 static int apply_exited(struct job_status *st, const struct job_event *ev)
 {
-    bool has_step = ev->result == JOB_RESULT_EXEC_FAILED || ev->result == JOB_RESULT_LOST;
-
     if (!result_allowed(ev->result) || (ev->again && (st->cancel_asked || ev->survivors)))
         return -EPROTO;
     if (job_goes_again(st, ev)) {
@@ -321,7 +331,7 @@ static int apply_exited(struct job_status *st, const struct job_event *ev)
     st->result = (uint8_t)job_verdict(st, ev->result) & 0xf;
     st->code = ev->code;
     st->code_is = (uint8_t)code_of(st, ev) & 3;
-    st->step = has_step ? ev->step : NULL;
+    st->step = has_step((enum job_result)st->result) ? ev->step : NULL;
     st->usage = ev->usage;
     st->survivors = ev->survivors;
     st->over_kib = st->result == JOB_RESULT_OUTPUT_LIMIT ? ev->over_kib : 0;
@@ -421,7 +431,9 @@ static uint64_t flags_of(const struct job_event *ev)
 {
     return KEPT(ev) | (ev->named ? NAMED : 0) | (has_starts(ev) ? STARTS : 0) |
            (ev->over_kib ? OVER : 0) | (ev->left_killed ? LEFT : 0) |
-           (ev->again ? AGAIN : 0) | (ev->is_base ? BASE : 0);
+           (ev->again ? AGAIN : 0) | (ev->is_base ? BASE : 0) |
+           (ev->usage.contained ? RAN : 0) |
+           (ev->usage.contained == JOB_CONTAINED_YES ? CONTAINED : 0);
 }
 
 static void pack_exited(struct pack *p, const struct job_event *ev, uint64_t life)
@@ -442,6 +454,10 @@ static void pack_exited(struct pack *p, const struct job_event *ev, uint64_t lif
         pack_number(p, ev->over_kib);
     if (ev->left_killed)
         pack_number(p, ev->left_killed);
+    if (ev->usage.contained == JOB_CONTAINED_YES) {
+        pack_number(p, ev->usage.memory_peak_kib);
+        pack_number(p, ev->usage.oom_kills);
+    }
     if (!ev->again)
         return;
     pack_number(p, ev->wait_usec);
@@ -458,6 +474,18 @@ static const struct job_named *unpack_named(struct unpack *u, bool starts,
     for (size_t i = 0; starts && i < JOB_NAMED_MAX; i++)
         ret->start[i] = (uint32_t)unpack_number_max(u, UINT32_MAX);
     return ret;
+}
+
+static void unpack_contained(struct unpack *u, uint64_t flags, struct job_usage *ret)
+{
+    ret->contained = flags & CONTAINED ? JOB_CONTAINED_YES
+                     : flags & RAN     ? JOB_CONTAINED_NO
+                                       : JOB_CONTAINED_UNKNOWN;
+    u->failed |= flags & CONTAINED && !(flags & RAN);
+    if (!(flags & CONTAINED))
+        return;
+    ret->memory_peak_kib = unpack_number_max(u, JOB_PEAK_KIB_MAX) & JOB_PEAK_KIB_MAX;
+    ret->oom_kills = unpack_number_max(u, JOB_OOM_KILLS_MAX) & JOB_OOM_KILLS_MAX;
 }
 
 static void unpack_exited(struct job_event_bytes *b, struct job_event *ret)
@@ -485,6 +513,7 @@ static void unpack_exited(struct job_event_bytes *b, struct job_event *ret)
         ret->over_kib = (uint32_t)unpack_number_max(u, UINT32_MAX);
     if (b->flags & LEFT)
         ret->left_killed = (uint8_t)unpack_number_max(u, UINT8_MAX);
+    unpack_contained(u, b->flags, &ret->usage);
     ret->again = b->flags & AGAIN;
     if (!ret->again)
         return;

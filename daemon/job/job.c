@@ -7,8 +7,9 @@
 const char *const job_state_names[] = {"queued",   "starting", "running", "paused",
                                        "stopping", "done",     NULL};
 const char *const job_result_names[] = {
-    "none",      "success", "exit",         "signal",  "timeout",    "exec_failed",
-    "cancelled", "lost",    "output_limit", "expired", "dependency", NULL};
+    "none",        "success",   "exit", "signal",       "timeout",
+    "exec_failed", "cancelled", "lost", "output_limit", "expired",
+    "dependency",  "oom",       NULL};
 
 const char *job_state_name(enum job_state s)
 {
@@ -82,6 +83,7 @@ int job_exit_code(const struct job_status *st)
     case JOB_RESULT_EXIT:
         return st->code ? st->code : 1; /* success_codes may lack 0 */
     case JOB_RESULT_SIGNAL:
+    case JOB_RESULT_OOM:
         return 128 + st->code;
     case JOB_RESULT_TIMEOUT:
         return 124;

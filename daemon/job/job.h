@@ -77,6 +77,7 @@ enum job_result {
     JOB_RESULT_OUTPUT_LIMIT, /* ended by output_limit */
     JOB_RESULT_EXPIRED,      /* not started by the date in its spec */
     JOB_RESULT_DEPENDENCY,   /* an antecedent did not end as required */
+    JOB_RESULT_OOM, /* ended by the kernel, for want of memory; step says whose limit */
     JOB_RESULT_COUNT,
 };
 
@@ -129,9 +130,24 @@ struct job_named {
 #define JOB_HOLDS_MAX 1000 /* likewise HOLDs, except those of admins */
 #define JOB_LOST_MAX  5    /* lost attempts that are followed by another one */
 
+/* Whether the processes of an attempt had a cgroup of their own. */
+enum job_contained {
+    JOB_CONTAINED_UNKNOWN = 0, /* no record says */
+    JOB_CONTAINED_NO,
+    JOB_CONTAINED_YES,
+};
+#define JOB_PEAK_KIB_MAX  ((UINT64_C(1) << 42) - 1)
+#define JOB_OOM_KILLS_MAX ((UINT64_C(1) << 20) - 1)
+
 struct job_usage {
-    uint64_t user_usec, system_usec; /* of the job and the children it waited for */
-    uint64_t max_rss_bytes;
+    /* Of the job and the children it waited for; with a cgroup of all its processes. */
+    uint64_t user_usec, system_usec;
+    uint64_t max_rss_bytes; /* of one process */
+    /* With a cgroup: of all together; and processes that the kernel ended for want of
+     * memory. The greatest numbers are: so many or more. */
+    uint64_t memory_peak_kib : 42;
+    uint64_t oom_kills : 20;
+    uint64_t contained : 2; /* enum job_contained */
 };
 
 /* Time for which an attempt's processes were stopped by PAUSE. */
@@ -195,7 +211,8 @@ struct job_event {
     uint64_t antecedent;    /* DEPENDENCY, MET: the antecedent */
     enum job_after when;    /* MET: the condition that was met */
     int32_t code;           /* EXITED: exit status, signal or errno, by its result */
-    const char *step; /* EXITED with EXEC_FAILED: what failed; with LOST: why; static */
+    const char *step; /* EXITED with EXEC_FAILED: what failed; with LOST: why; with OOM:
+                       * whose limit; static */
     bool is_base;     /* STARTING: `base` has what came before; earlier facts may be
                        * missing */
     struct job_base base;
@@ -320,7 +337,7 @@ struct job_end job_end_told(const struct job_event *ev, const struct job_status 
 /* Returns the exit code of a client that waits for the job:
  *   0: success
  *   the job's exit status; 1 if that is 0, which its spec does not call success
- *   128+N: signal N
+ *   128+N: signal N, 137 for oom
  *   124: timeout
  *   125: output_limit, cancelled, expired, dependency, lost, or not started
  *   126, 127: the command is found but not executable, not found */

@@ -11,10 +11,11 @@
 
 #define JOB_RETRY_BIT(result) (UINT32_C(1) << JOB_RESULT_##result)
 /* Results that a spec may name, and those meant if it names none. Not OUTPUT_LIMIT: all
- * attempts print to one file, so the next one would start above the limit. */
+ * attempts print to one file, so the next one would start above the limit. OOM must be
+ * named: what needs more than its limit mostly does so again. */
 #define JOB_RETRY_ON_MOST                                                                \
     (JOB_RETRY_BIT(EXIT) | JOB_RETRY_BIT(SIGNAL) | JOB_RETRY_BIT(TIMEOUT) |              \
-     JOB_RETRY_BIT(EXEC_FAILED))
+     JOB_RETRY_BIT(EXEC_FAILED) | JOB_RETRY_BIT(OOM))
 #define JOB_RETRY_ON_DEFAULT                                                             \
     (JOB_RETRY_BIT(EXIT) | JOB_RETRY_BIT(SIGNAL) | JOB_RETRY_BIT(TIMEOUT))
 #define JOB_BACKOFF_MAX_USEC_DEFAULT UINT64_C(60000000)

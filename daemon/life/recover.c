@@ -607,7 +607,10 @@ static void hash_status(struct siphash *h, const struct job_status *st)
                               st->ended_usec,
                               st->usage.user_usec,
                               st->usage.system_usec,
-                              st->usage.max_rss_bytes};
+                              st->usage.max_rss_bytes,
+                              st->usage.memory_peak_kib,
+                              st->usage.oom_kills,
+                              st->usage.contained};
 
     siphash_add(h, words, sizeof(words));
     if (st->step)

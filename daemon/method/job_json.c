@@ -116,6 +116,18 @@ static void put_usage(const struct shown *s, const struct job_status *st)
     wire_close(s->to, '}');
 }
 
+/* Writes what the record says of its cgroup. */
+static void put_contained(const struct shown *s, const struct job_usage *usage)
+{
+    if (usage->contained == JOB_CONTAINED_UNKNOWN)
+        return;
+    if (shows(s, JOB_FIELD_contained))
+        wire_put_bool(s->to, "contained", usage->contained == JOB_CONTAINED_YES);
+    if (usage->contained == JOB_CONTAINED_YES)
+        put_int(s, JOB_FIELD_memory_peak_bytes, (int64_t)usage->memory_peak_kib * 1024);
+    put_known(s, JOB_FIELD_oom_kills, usage->oom_kills);
+}
+
 static void put_cause(const struct shown *s, uint64_t job, enum job_result result)
 {
     if (!shows(s, JOB_FIELD_cause))
@@ -187,6 +199,8 @@ static void put_status(const struct shown *s, const struct job_view *v)
     if (!v->has_counts)
         put_known(s, JOB_FIELD_left_killed, st->left_killed);
     put_known(s, JOB_FIELD_overshoot_bytes, (uint64_t)st->over_kib * 1024);
+    if (st->state == JOB_DONE && !v->has_counts && st->result != JOB_RESULT_DEPENDENCY)
+        put_contained(s, &st->usage);
     put_known(s, JOB_FIELD_submitted_at_usec, st->submitted_usec);
     put_known(s, JOB_FIELD_started_at_usec, st->started_usec);
     if (!v->has_counts) {

@@ -270,7 +270,8 @@ enum query_specs job_wish_walk(uint64_t spec)
 
 const char *const filter_result_names[] = {
     "success", "exit",         "signal",  "timeout",    "exec_failed", "cancelled",
-    "lost",    "output_limit", "expired", "dependency", "failed",      NULL};
+    "lost",    "output_limit", "expired", "dependency", "oom",         "failed",
+    NULL};
 _Static_assert(sizeof(filter_result_names) / sizeof(char *) == JOB_RESULT_COUNT + 1,
                "all of them, and failed");
 #define FAILED_BIT (UINT32_C(1) << (JOB_RESULT_COUNT - 1))

@@ -9,7 +9,8 @@
 #define CODE_MAX 255
 
 /* Names of the bits of JOB_RETRY_ON_MOST. */
-static const char *const retry_on_names[] = {"exit", "signal", "timeout", "exec_failed"};
+static const char *const retry_on_names[] = {"exit", "signal", "timeout", "exec_failed",
+                                             "oom"};
 
 int read_codes(json_t *value, void *member, struct field_error *err)
 {
@@ -62,8 +63,8 @@ int read_retry_on(json_t *value, void *member, struct field_error *err)
                               "must not have \"output_limit\": all attempts print "
                               "together");
         if (!bit)
-            return field_fail(err, "",
-                              "must have exit, signal, timeout and exec_failed alone");
+            return field_fail(
+                err, "", "must have exit, signal, timeout, exec_failed and oom alone");
         *results |= bit;
     }
     return 0;

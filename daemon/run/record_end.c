@@ -1,10 +1,18 @@
 /* See record_end.h. */
 #include "daemon/run/record_end.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "daemon/core/jobs.h"
 #include "daemon/run/survivors.h"
+
+/* Returns whether the kernel ended it for want of memory. SIGKILL alone may be of anybody
+ * who may send it. */
+static bool is_oom(const struct record_exited *x)
+{
+    return x->status == SIGKILL && x->flags & RECORD_CONTAINED && x->oom_kills > 0;
+}
 
 static enum job_result result_of(const struct record_exited *x)
 {
@@ -12,7 +20,7 @@ static enum job_result result_of(const struct record_exited *x)
     case RECORD_END_EXIT:
         return x->status == 0 ? JOB_RESULT_SUCCESS : JOB_RESULT_EXIT;
     case RECORD_END_SIGNAL:
-        return JOB_RESULT_SIGNAL;
+        return is_oom(x) ? JOB_RESULT_OOM : JOB_RESULT_SIGNAL;
     case RECORD_END_EXEC_FAILED:
         return JOB_RESULT_EXEC_FAILED;
     }
@@ -39,6 +47,36 @@ static const char *lost_cause(enum record_verdict verdict)
     return "record missing";
 }
 
+static const char *step_of(enum job_result result, const struct record_exited *x)
+{
+    if (result == JOB_RESULT_EXEC_FAILED)
+        return child_step_name(x->step);
+    if (result == JOB_RESULT_OOM)
+        return x->flags & RECORD_OOM_OWN ? "job" : "user or machine";
+    return NULL;
+}
+
+static uint64_t at_most(uint64_t n, uint64_t most)
+{
+    return n < most ? n : most;
+}
+
+static struct job_usage usage_of(const struct record_exited *x)
+{
+    const bool contained = x->flags & RECORD_CONTAINED;
+    struct job_usage ret = {.user_usec = x->user_usec,
+                            .system_usec = x->system_usec,
+                            .max_rss_bytes = x->max_rss_kib * 1024,
+                            .contained = JOB_CONTAINED_NO};
+
+    if (!contained)
+        return ret;
+    ret.contained = JOB_CONTAINED_YES;
+    ret.memory_peak_kib = at_most(x->memory_peak / 1024, JOB_PEAK_KIB_MAX);
+    ret.oom_kills = at_most(x->oom_kills, JOB_OOM_KILLS_MAX);
+    return ret;
+}
+
 struct job_event record_end_event(const struct record *rec, struct job_named *named)
 {
     struct job_event ev = {.type = JOB_EV_EXITED, .result = JOB_RESULT_LOST};
@@ -52,10 +90,8 @@ struct job_event record_end_event(const struct record *rec, struct job_named *na
     ev.at_usec = x->real_usec;
     ev.result = result_of(x);
     ev.code = x->status;
-    ev.step = ev.result == JOB_RESULT_EXEC_FAILED ? child_step_name(x->step) : NULL;
-    ev.usage = (struct job_usage){.user_usec = x->user_usec,
-                                  .system_usec = x->system_usec,
-                                  .max_rss_bytes = x->max_rss_kib * 1024};
+    ev.step = step_of(ev.result, x);
+    ev.usage = usage_of(x);
     ev.survivors = x->survivors;
     *named = (struct job_named){.pid = {0}};
     memcpy(named->pid, x->survivor, sizeof(named->pid));

@@ -101,3 +101,47 @@ def test_a_voltd_with_a_keeper_of_its_own_refuses_them(shared):
     script.chmod(0o755)
     r = shared.submit("-w", script)  # as scripts of Slurm are to run as they are
     assert r.code == 0 and "--mem=4G of Slurm has no equal with a voltd of your own" in r.err, r
+
+
+def ended(step, limits=None, **also):
+    """A voltd whose job 9 was ended for want of memory."""
+    job = {"id": "9", "name": "n", "state": "done", "result": "oom", "signal": "SIGKILL", "step": step, "exit_code": 137,
+           "attempt": 1, "uid": 1000, "queue": "default", "priority": 0, "durable": True, "contained": True,
+           "memory_peak_bytes": 3 << 20, "oom_kills": 2, "submitted_at_usec": 1, "started_at_usec": 2, "ended_at_usec": 3,
+           "usage": {"user_usec": 1, "system_usec": 2, "max_rss_bytes": 4096},
+           "spec": {"argv": ["x"], "output": "null", "limits": limits or {}}, **also}
+
+    def answer(method, parameters):
+        if method.endswith(".Get"):
+            return [{"parameters": {"job": job}}]
+        return [{"error": "org.varlink.service.MethodNotImplemented", "parameters": {"method": method}}]
+    return answer
+
+
+def test_what_is_said_of_want_of_memory(fake):
+    r = fake(ended("job", {"memory_max": 2 << 20})).ctl("status", "9")
+    assert "State: done, oom: killed for want of memory, by its own limit; exit code 137\n" in r.out, r
+    assert "    Memory: peak 3.0 MiB of all its processes, limit 2M\n" in r.out, r
+    assert "       OOM: it needed more than --mem=2M: submit it with a higher one\n" in r.out, r
+    r = fake(ended("user or machine")).ctl("status", "9")
+    assert "by the limit of its user, or that of the machine" in r.out, r
+    assert "    Memory: peak 3.0 MiB of all its processes\n" in r.out and "voltd-1000.slice MemoryMax=SIZE" in r.out, r
+    r = fake(ended("cgroup", result="exec_failed", error="EOPNOTSUPP")).ctl("status", "9")
+    assert "could not be started: cgroup: there is none that has the limits of its spec" in r.out, r
+    assert "OOM" not in r.out
+
+
+def test_what_ran_says_whether_it_was_contained(private):
+    """No cgroup here, and that is said; of what no keeper has run nobody can say."""
+    private.start()
+    assert private.submit("-w", "--", "true").code == 0
+    assert private.submit("-w", "--kind=noop").code == 0
+    job = private.job("1")
+    assert job["contained"] is False and "memory_peak_bytes" not in job and "oom_kills" not in job
+    assert "contained" not in private.job("2")
+    assert private.ctl("shutdown").code == 0
+    private.process.wait()
+    private.start()
+    assert private.job("1")["contained"] is False
+    assert private.submit("--retry=1", "--retry-on=oom,signal", "--dry-run", "--", "true").json["retry"]["on"] == [
+        "oom", "signal"]

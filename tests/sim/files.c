@@ -55,6 +55,8 @@ int record_probe(int dir_fd, const struct job_key *key,
     ret->exited = (struct record_exited){.end = (uint32_t)a->truth.end,
                                          .status = a->truth.status,
                                          .real_usec = sim.now + 1700000000000000};
+    ret->exited.flags = a->truth.has_cgroup ? RECORD_CONTAINED : 0;
+    ret->exited.oom_kills = a->truth.is_oom;
     if (a->truth.end == RECORD_END_EXEC_FAILED)
         ret->exited.step = CHILD_STEP_EXEC;
     return 0;

@@ -86,6 +86,8 @@ struct program oracle_program(uint32_t number, int64_t index)
         p.code = 1 + (int)((h >> 40) % 100);
     if (h % 11 == 0)
         p.signal = 9;
+    p.has_cgroup = (h >> 36) % 2;
+    p.is_oom = p.signal && p.has_cgroup && (h >> 37) % 2;
     p.is_not_there = h % 13 == 0;
     return p;
 }
@@ -553,8 +555,12 @@ static void check_end(const struct job_key *key, const struct item *m,
             BAD("its exit status is invented");
         break;
     case JOB_RESULT_SIGNAL:
-        if (!t.has_end || t.end != RECORD_END_SIGNAL || t.status != e->code)
+        if (!t.has_end || t.end != RECORD_END_SIGNAL || t.status != e->code || t.is_oom)
             BAD("its signal is invented");
+        break;
+    case JOB_RESULT_OOM:
+        if (!t.has_end || t.end != RECORD_END_SIGNAL || t.status != e->code || !t.is_oom)
+            BAD("its want of memory is invented");
         break;
     case JOB_RESULT_EXEC_FAILED:
         if (t.runs || (!(t.has_end && t.end == RECORD_END_EXEC_FAILED) &&
@@ -568,6 +574,8 @@ static void check_end(const struct job_key *key, const struct item *m,
     default:
         BAD("a result that no end has");
     }
+    if (e->usage.contained == JOB_CONTAINED_YES ? !t.has_cgroup : e->usage.oom_kills)
+        BAD("its cgroup is invented");
     if (t.runs && e->result != JOB_RESULT_LOST && !m->started)
         BAD("it has ended, and its start is not told");
     if (t.lives && !e->survivors && !t.record_gone)

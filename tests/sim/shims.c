@@ -244,6 +244,8 @@ static void run_program(struct attempt_made *a, size_t i)
     a->truth.lives = true;
     a->truth.stands = a->truth.due = false;
     a->truth.run_usec = sim.now + 1;
+    a->truth.has_cgroup = p.has_cgroup;
+    a->truth.is_oom = p.is_oom;
     a->truth.end = p.signal ? RECORD_END_SIGNAL : RECORD_END_EXIT;
     a->truth.status = p.signal ? p.signal : p.code;
     oracle_runs(&a->key);
@@ -404,6 +406,7 @@ static void kill_process(struct attempt_made *a, int sig)
     a->truth.stands = false;
     a->truth.end = RECORD_END_SIGNAL;
     a->truth.status = sig;
+    a->truth.is_oom = false;
     end_process((uint64_t)(a - machine.attempts), a->run);
 }
 

@@ -203,6 +203,8 @@ struct program {
     int code, signal;  /* one of them, or neither */
     bool obeys;        /* the stop signal */
     bool is_not_there; /* exec fails */
+    bool has_cgroup;
+    bool is_oom; /* its signal is the kernel's, for want of memory */
     uint32_t prints;
 };
 struct program oracle_program(uint32_t number, int64_t index);
@@ -320,7 +322,8 @@ struct truth {
     bool stands, due; /* it was stopped; and has come to its end otherwise */
     bool has_end, was_signalled, shim_killed, rebooted, never_ran;
     bool record_gone; /* somebody has removed it */
-    int end, status;  /* of slot 2: enum record_end */
+    bool has_cgroup, is_oom;
+    int end, status; /* of slot 2: enum record_end */
     uint32_t pid;
     uint64_t run_usec; /* when it began; 0: never */
 };

@@ -208,16 +208,19 @@ static void add_last(uint64_t id)
 static void add_exited(uint64_t id, uint32_t item)
 {
     static const enum job_result results[] = {JOB_RESULT_SUCCESS, JOB_RESULT_EXIT,
-                                              JOB_RESULT_SIGNAL, JOB_RESULT_EXEC_FAILED,
-                                              JOB_RESULT_LOST};
+                                              JOB_RESULT_SIGNAL,  JOB_RESULT_EXEC_FAILED,
+                                              JOB_RESULT_LOST,    JOB_RESULT_OOM};
     struct script_job *j = &script.jobs[id];
     struct job_event *e = add_event(id, item, JOB_EV_EXITED);
 
-    e->result = results[below(5)];
+    e->result = results[below(6)];
     e->code = (int32_t)below(200);
     e->step = e->result >= JOB_RESULT_EXEC_FAILED ? "exec" : NULL;
     e->survivors = below(8) ? 0 : 2;
     e->usage.user_usec = below(100000);
+    e->usage.contained = below(3) & 3;
+    if (e->usage.contained == JOB_CONTAINED_YES)
+        e->usage.memory_peak_kib = below(1000000) & JOB_PEAK_KIB_MAX;
     j->item[item].state = OVER;
     if (below(3) == 0) {
         script.piece[0] = (struct store_piece){"some output", 4 + below(7)};

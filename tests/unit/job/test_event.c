@@ -23,7 +23,7 @@ static const struct {
       .at_usec = 5,
       .attempt = 33,
       .is_base = true,
-      .base = {{100, 200, 300}, JOB_LOST_MAX, JOB_RESULT_COUNT - 1, true}},
+      .base = {{100, 200, 300}, JOB_LOST_MAX, JOB_RESULT_DEPENDENCY, true}},
      "1105216364c801ac02050a01"},
     {{.type = JOB_EV_STARTED, .at_usec = 6, .pid = 4711}, "0206e724"},
     {{.type = JOB_EV_TIMEOUT, .at_usec = 7}, "0307"},
@@ -83,6 +83,18 @@ static const struct {
      "85040b0312000000000007"},
     {{.type = JOB_EV_EXITED, .at_usec = 12, .left_killed = UINT8_MAX},
      "85100c00000000000000ff01"},
+    {{.type = JOB_EV_EXITED, .at_usec = 13, .usage = {.contained = JOB_CONTAINED_NO}},
+     "85400d00000000000000"},
+    {{.type = JOB_EV_EXITED,
+      .at_usec = 14,
+      .result = JOB_RESULT_OOM,
+      .code = SIGKILL,
+      .step = "job",
+      .usage = {.memory_peak_kib = JOB_PEAK_KIB_MAX,
+                .oom_kills = 3,
+                .contained = JOB_CONTAINED_YES},
+      .left_killed = 2},
+     "85d0010e0b12036a6f620000000002ffffffffff7f03"},
 };
 #define PACKED (sizeof(packed) / sizeof(packed[0]))
 
@@ -220,6 +232,33 @@ static void other_bytes_are_refused(void **state)
     }
 }
 
+/* Figures of a cgroup, where no record speaks of one; and such as none has. */
+static void figures_of_no_cgroup_are_refused(void **state)
+{
+    static const struct {
+        uint8_t bytes[20];
+        int r;
+    } cases[] = {
+        {{0x85, 0xc0, 1, 14, 0, 0, 0, 0, 0, 0, 0, 4, 3}, 0},
+        {{0x85, 0x80, 1, 14, 0, 0, 0, 0, 0, 0, 0, 4, 3}, -EBADMSG},
+        {{0x85, 0xc0, 1, 14, 0, 0, 0, 0, 0, 0, 0, 4, 0x80, 0x80, 0x40}, -EBADMSG},
+        {{0x85, 0xc0, 1, 14, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1},
+         -EBADMSG},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct unpack u = unpack_of(cases[i].bytes, sizeof(cases[i].bytes));
+        struct job_event_room room;
+        struct job_event ev;
+        uint64_t life;
+
+        assert_int_equal(job_event_unpack(&u, &ev, &life, &room), cases[i].r);
+        if (cases[i].r == 0)
+            assert_true(ev.usage.memory_peak_kib == 4 && ev.usage.oom_kills == 3);
+    }
+}
+
 static void bases_of_other_bytes_are_refused(void **state)
 {
     static const uint8_t bytes[][10] = {
@@ -248,6 +287,7 @@ int main(void)
         cmocka_unit_test(events_come_back_as_they_were),
         cmocka_unit_test(a_glance_tells_bases_and_what_passes),
         cmocka_unit_test(other_bytes_are_refused),
+        cmocka_unit_test(figures_of_no_cgroup_are_refused),
         cmocka_unit_test(bases_of_other_bytes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

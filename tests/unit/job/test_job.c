@@ -256,11 +256,12 @@ static void news_of_others(void **state)
  * over. Without one in between nothing changes but the attempt. */
 static void a_base_stands_for_what_was_before(void **state)
 {
-    struct job_event ev = {.type = JOB_EV_STARTING,
-                           .at_usec = 5,
-                           .attempt = 33,
-                           .is_base = true,
-                           .base = {{100, 200, 300}, JOB_LOST_MAX, JOB_RESULT_NONE, true}};
+    struct job_event ev = {
+        .type = JOB_EV_STARTING,
+        .at_usec = 5,
+        .attempt = 33,
+        .is_base = true,
+        .base = {{100, 200, 300}, JOB_LOST_MAX, JOB_RESULT_NONE, true}};
     struct job_status st;
 
     (void)state;
@@ -449,6 +450,18 @@ static void verdicts(void **state)
     assert_int_equal(st.result, JOB_RESULT_EXEC_FAILED);
     assert_string_equal(st.step, "exec");
 
+    st = FOLD(STARTING, STARTED, EXITED(JOB_RESULT_OOM, SIGKILL, "job"));
+    assert_int_equal(st.result, JOB_RESULT_OOM);
+    assert_int_equal(st.code_is, JOB_CODE_SIGNAL);
+    assert_string_equal(st.step, "job");
+
+    /* Somebody had asked for its end: it is that. */
+    st = FOLD(STARTING, STARTED, TIMEOUT, EXITED(JOB_RESULT_OOM, SIGKILL, "job"));
+    assert_int_equal(st.result, JOB_RESULT_TIMEOUT);
+    assert_null(st.step);
+    st = FOLD(STARTING, STARTED, CANCEL, EXITED(JOB_RESULT_OOM, SIGKILL, "job"));
+    assert_int_equal(st.result, JOB_RESULT_CANCELLED);
+
     st = FOLD(CANCEL);
     assert_int_equal(st.result, JOB_RESULT_CANCELLED);
     assert_int_equal(st.attempt, 0);
@@ -526,6 +539,7 @@ static void exit_codes(void **state)
         {{.result = JOB_RESULT_SUCCESS}, 0},
         {{.result = JOB_RESULT_EXIT, .code = 7}, 7},
         {{.result = JOB_RESULT_SIGNAL, .code = SIGKILL}, 137},
+        {{.result = JOB_RESULT_OOM, .code = SIGKILL}, 137},
         {{.result = JOB_RESULT_TIMEOUT, .code = SIGTERM}, 124},
         {{.result = JOB_RESULT_OUTPUT_LIMIT, .code = SIGKILL}, 125},
         {{.result = JOB_RESULT_EXEC_FAILED, .code = ENOENT, .step = "exec"}, 127},

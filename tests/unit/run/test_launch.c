@@ -172,12 +172,61 @@ static void ends(void **state)
     }
 }
 
+/* The kernel has ended it for want of memory only where a cgroup has counted that. */
+static void ends_for_want_of_memory(void **state)
+{
+    static const struct {
+        uint32_t end, status, flags;
+        uint64_t kills;
+        enum job_result result;
+        const char *step;
+    } cases[] = {
+        {RECORD_END_SIGNAL, SIGKILL, RECORD_CONTAINED, 2, JOB_RESULT_OOM,
+         "user or machine"},
+        {RECORD_END_SIGNAL, SIGKILL, RECORD_CONTAINED | RECORD_OOM_OWN, 1, JOB_RESULT_OOM,
+         "job"},
+        {RECORD_END_SIGNAL, SIGKILL, RECORD_CONTAINED, 0, JOB_RESULT_SIGNAL, NULL},
+        {RECORD_END_SIGNAL, SIGTERM, RECORD_CONTAINED, 1, JOB_RESULT_SIGNAL, NULL},
+        {RECORD_END_SIGNAL, SIGKILL, 0, 1, JOB_RESULT_SIGNAL, NULL},
+        {RECORD_END_EXIT, SIGKILL, RECORD_CONTAINED | RECORD_OOM_OWN, 1, JOB_RESULT_EXIT,
+         NULL},
+    };
+    struct job_named named;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const bool contained = cases[i].flags & RECORD_CONTAINED;
+        const struct record rec = {
+            .verdict = RECORD_DONE,
+            .exited = {.end = cases[i].end,
+                       .status = (int32_t)cases[i].status,
+                       .memory_peak = i == 0 ? UINT64_MAX : 5 << 20,
+                       .oom_kills = i == 0 ? UINT64_MAX : cases[i].kills,
+                       .flags = cases[i].flags}};
+        const struct job_event ev = record_end_event(&rec, &named);
+
+        assert_int_equal(ev.result, cases[i].result);
+        assert_int_equal(ev.code, cases[i].status);
+        assert_int_equal(ev.usage.contained,
+                         contained ? JOB_CONTAINED_YES : JOB_CONTAINED_NO);
+        assert_true(ev.usage.memory_peak_kib == (i == 0      ? JOB_PEAK_KIB_MAX
+                                                 : contained ? 5 << 10
+                                                             : 0));
+        assert_true(ev.usage.oom_kills == (i == 0      ? JOB_OOM_KILLS_MAX
+                                           : contained ? cases[i].kills
+                                                       : 0));
+        assert_true(!ev.step == !cases[i].step);
+        if (ev.step)
+            assert_string_equal(ev.step, cases[i].step);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expansion),     cmocka_unit_test(environment),
         cmocka_unit_test(a_long_socket), cmocka_unit_test(each_pwd_has_room),
-        cmocka_unit_test(ends),
+        cmocka_unit_test(ends),          cmocka_unit_test(ends_for_want_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
