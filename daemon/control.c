@@ -106,7 +106,8 @@ char **control_config_files(struct control *c)
 
 /* Puts *fresh into force, except keys that need a restart. Lock held. */
 static int apply_locked(struct control *c, struct config *fresh,
-                        struct queue_config *queues, size_t nqueues, char ***ret_names)
+                        struct limit_defaults *limits, struct queue_config *queues,
+                        size_t nqueues, char ***ret_names)
 {
     char **names;
 
@@ -119,7 +120,7 @@ static int apply_locked(struct control *c, struct config *fresh,
     fresh->workers = c->config.workers;
     fresh->max_blocking_threads = c->config.max_blocking_threads;
     fresh->sync = c->config.sync;
-    r = life_reload(c->core, fresh, queues, nqueues);
+    r = life_reload(c->core, fresh, limits, queues, nqueues);
     if (r < 0) {
         free(names);
         return r;
@@ -132,6 +133,8 @@ static int apply_locked(struct control *c, struct config *fresh,
 
 static const char *why_not_applied(int r)
 {
+    if (r == -EOPNOTSUPP)
+        return LIMITS_NEED_KEEPERS;
     return r == -E2BIG ? "there are too many queues, with those that have gone and have "
                          "jobs or settings made by hand"
                        : strerror(-r);
@@ -145,11 +148,17 @@ static int apply(struct control *c, struct config *fresh,
     size_t n = 0;
     struct queue_config *known = allowed_queues(queues, fresh->slots, &n);
 
-    if (!known)
+    struct limit_defaults *limits = known ? allowed_limits(fresh, queues) : NULL;
+
+    if (!limits) {
+        allowed_free(known, n);
         return -ENOMEM;
+    }
     pthread_mutex_lock(&c->lock);
-    int r = apply_locked(c, fresh, known, n, ret_names);
+    int r = apply_locked(c, fresh, limits, known, n, ret_names);
     pthread_mutex_unlock(&c->lock);
+    if (r < 0)
+        allowed_limits_free(limits);
     allowed_free(known, n);
     return r;
 }

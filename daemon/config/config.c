@@ -8,6 +8,7 @@
 #include "daemon/config/config.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "daemon/config/load.h"
 #include "daemon/config/paths.h"
 #include "wire/duration.h"
 #include "wire/suggest.h"
@@ -32,31 +33,14 @@
 #define SEC UINT64_C(1000000)
 #define DAY (86400 * SEC)
 
-enum key_type {
-    KEY_COUNT,  /* a whole number */
-    KEY_SIZE,   /* bytes, with K, M, G */
-    KEY_BYTES,  /* KEY_SIZE or "infinity" */
-    KEY_SPAN,   /* a duration with units; a bare number is seconds */
-    KEY_LIMIT,  /* KEY_SPAN or "infinity" */
-    KEY_SWITCH, /* on, off */
-};
-
-struct key {
-    const char *section, *name;
-    enum key_type type;
-    size_t offset;
-    uint64_t min, max, fallback;
-    const char *help;
-    bool needs_restart;
-};
-
 /* Test builds allow rare heartbeats, so that none hides a lost wake-up. */
 #ifdef VOLT_CRASH_POINTS
 #define HEARTBEAT_MAX (3600 * SEC)
 #else
 #define HEARTBEAT_MAX (40 * SEC)
 #endif
-#define FIELD(f) offsetof(struct config, f)
+#define FIELD(f)  offsetof(struct config, f)
+#define CGROUP(f) offsetof(struct config, cgroup.f)
 
 static const struct key keys[] = {
     {"Daemon", "Workers", KEY_COUNT, FIELD(workers), 0, 256, 0,
@@ -128,6 +112,20 @@ static const struct key keys[] = {
      30 * SEC, "a time from 100ms to 1d, or infinity", false},
     {"Limits", "IdleTimeoutSec", KEY_LIMIT, FIELD(idle_timeout_usec), SEC / 10, 365 * DAY,
      3600 * SEC, "a time from 100ms to 365d, or infinity", false},
+    {"Limits", "MemoryMax", KEY_BYTES, CGROUP(memory_max), MIB, INT64_MAX,
+     CONFIG_INFINITY, "a size from 1M, or infinity", false},
+    {"Limits", "MemoryHigh", KEY_BYTES, CGROUP(memory_high), MIB, INT64_MAX,
+     CONFIG_INFINITY, "a size from 1M, or infinity", false},
+    {"Limits", "MemorySwapMax", KEY_BYTES, CGROUP(swap_max), 0, INT64_MAX,
+     CONFIG_INFINITY, "a size, or infinity", false},
+    {"Limits", "PidsMax", KEY_MANY, CGROUP(pids_max), 1, 4194304, CONFIG_INFINITY,
+     "a number from 1 to 4194304, or infinity", false},
+    {"Limits", "CPUQuota", KEY_PERCENT, CGROUP(cpu_max), 1, 100000, CONFIG_INFINITY,
+     "a percentage of one CPU from 1% to 100000%, or infinity", false},
+    {"Limits", "CPUWeight", KEY_MANY, CGROUP(cpu_weight), 1, 10000, CONFIG_INFINITY,
+     "a number from 1 to 10000, or infinity", false},
+    {"Limits", "IOWeight", KEY_MANY, CGROUP(io_weight), 1, 10000, CONFIG_INFINITY,
+     "a number from 1 to 10000, or infinity", false},
     {"Limits", "DrainTimeoutSec", KEY_LIMIT, FIELD(drain_timeout_usec), SEC / 10, DAY,
      30 * SEC, "a time from 100ms to 1d, or infinity", false},
 };
@@ -164,8 +162,7 @@ static bool digits(const char **p, uint64_t *ret)
     return any;
 }
 
-/* Reads NUMBER. A size may end in B, K, M, G or T, which are powers of 1024. */
-static bool parse_number(const char *text, bool is_size, uint64_t *ret)
+bool config_number(const char *text, bool is_size, uint64_t *ret)
 {
     static const char letters[] = "BKMGT";
 
@@ -187,9 +184,11 @@ static bool parse_number(const char *text, bool is_size, uint64_t *ret)
 
 static const char *const switches[] = {"off", "on"};
 
-static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
+bool config_value(const struct key *k, const char *text, uint64_t *ret)
 {
-    bool endless = k->type == KEY_BYTES || k->type == KEY_LIMIT;
+    bool endless = k->type == KEY_BYTES || k->type == KEY_LIMIT || k->type == KEY_MANY ||
+                   k->type == KEY_PERCENT;
+    char number[32];
     uint64_t v = 0;
     bool ok = false;
     if (endless && strcmp(text, "infinity") == 0) {
@@ -198,11 +197,17 @@ static bool parse_value(const struct key *k, const char *text, uint64_t *ret)
     }
     switch (k->type) {
     case KEY_COUNT:
-        ok = parse_number(text, false, &v);
+    case KEY_MANY:
+        ok = config_number(text, false, &v);
+        break;
+    case KEY_PERCENT:
+        (void)snprintf(number, sizeof(number), "%.*s", (int)strcspn(text, "%"), text);
+        ok = strcmp(text + strcspn(text, "%"), "%") == 0 &&
+             config_number(number, false, &v);
         break;
     case KEY_SIZE:
     case KEY_BYTES:
-        ok = parse_number(text, true, &v);
+        ok = config_number(text, true, &v);
         break;
     case KEY_LIMIT:
     case KEY_SPAN:
@@ -256,37 +261,14 @@ int config_item(const struct config *cfg, size_t index, struct config_item *ret)
     else if (k->type == KEY_SPAN || k->type == KEY_LIMIT)
         format_units(v, span_names, span_factors, ret->text, sizeof(ret->text));
     else
-        (void)snprintf(ret->text, sizeof(ret->text), "%llu", (unsigned long long)v);
+        (void)snprintf(ret->text, sizeof(ret->text), "%llu%s", (unsigned long long)v,
+                       k->type == KEY_PERCENT ? "%" : "");
     return 0;
 }
 
 /* --- files -------------------------------------------------------------------------- */
 
-/* Receives all mistakes. */
-struct report {
-    config_tell_fn *tell;
-    void *arg;
-    int mistakes;
-    size_t files;
-};
-
-struct load {
-    FILE *file;
-    const char *path;
-    unsigned line; /* line of the assignment that inih handles */
-    struct config *cfg;
-    struct config_queues *queues;
-    struct volt_error *err;
-    struct report *report; /* NULL: the first error ends the load */
-    int before;            /* mistakes found in earlier files */
-    int status;            /* errno of the first error */
-    bool over;             /* the rest of the file cannot be read */
-    bool lost;             /* below a section header without ']' */
-    char unknown[64];      /* an unknown section, which is reported once */
-};
-
-__attribute__((format(printf, 3, 4))) static int fail(struct load *l, int status,
-                                                      const char *format, ...)
+int config_fail(struct load *l, int status, const char *format, ...)
 {
     va_list args;
 
@@ -303,155 +285,6 @@ __attribute__((format(printf, 3, 4))) static int fail(struct load *l, int status
         l->status = r;
     }
     return status;
-}
-
-/* --- queues ------------------------------------------------------------------------- */
-
-#define QUEUE_SECTION "Queue"
-
-void config_default_queues(struct config_queues *ret)
-{
-    struct queue_config first;
-
-    queue_config_init(&first, QUEUE_DEFAULT);
-    *ret = (struct config_queues){.n = 1};
-    memcpy(ret->all[0].name, first.name, sizeof(first.name));
-    memcpy(ret->all[0].value, first.value, sizeof(first.value));
-}
-
-/* Returns the queue of a section [Queue] or [Queue NAME], added if it is new. Returns
- * NULL for other sections, and after an error, with *ret_told set. */
-static struct config_queue *queue_of_section(struct load *l, const char *section,
-                                             bool *ret_told)
-{
-    const size_t head = strlen(QUEUE_SECTION);
-    const char *name = section + head;
-    struct config_queues *all = l->queues;
-    struct queue_config fresh;
-
-    *ret_told = false;
-    if (strncmp(section, QUEUE_SECTION, head) != 0 || (*name && *name != ' '))
-        return NULL;
-    name += strspn(name, " ");
-    for (size_t i = 0; i < all->n; i++)
-        if (strcmp(all->all[i].name, *name ? name : QUEUE_DEFAULT) == 0)
-            return &all->all[i];
-    *ret_told = true;
-    if (!queue_name_is_valid(name))
-        (void)fail(
-            l, -EINVAL,
-            "%s:%u: [%.60s]: the name of a queue has 1 to %d letters, digits, '-', "
-            "'_' and '.', and begins with none of '-' and '.'",
-            l->path, l->line, section, QUEUE_NAME_BYTES);
-    else if (all->n == QUEUES_MOST)
-        (void)fail(l, -EINVAL, "%s:%u: [%.60s]: more than %d queues", l->path, l->line,
-                   section, QUEUES_MOST);
-    else
-        *ret_told = false;
-    if (*ret_told)
-        return NULL;
-    struct config_queue *q = &all->all[all->n++];
-    queue_config_init(&fresh, name);
-    memset(q, 0, sizeof(*q));
-    memcpy(q->name, fresh.name, sizeof(fresh.name));
-    memcpy(q->value, fresh.value, sizeof(fresh.value));
-    return q;
-}
-
-/* Adds the queue of a section header: a section without a key makes a queue as well. */
-static void see_section(struct load *l, const char *line)
-{
-    const char *end = strchr(line, ']');
-    char section[64];
-    bool told;
-
-    if (end && (size_t)(end - line) <= sizeof(section)) {
-        (void)snprintf(section, sizeof(section), "%.*s", (int)(end - line - 1), line + 1);
-        (void)queue_of_section(l, section, &told);
-    }
-}
-
-static int set_names(struct load *l, char *ret, const char *name, const char *value)
-{
-    if (strlen(value) > CONFIG_NAMES)
-        return fail(l, -EINVAL, "%s:%u: %s= has more than %d bytes", l->path, l->line,
-                    name, CONFIG_NAMES);
-    (void)snprintf(ret, CONFIG_NAMES + 1, "%s", value);
-    return 0;
-}
-
-/* Parses the value of a queue's setting. Returns false if it does not fit. */
-static bool parse_setting(const struct queue_setting_row *row, const char *text,
-                          uint64_t *ret)
-{
-    static const char *const yes[] = {"yes", "true", "on", "1"};
-    static const char *const no[] = {"no", "false", "off", "0"};
-    bool good = false;
-
-    switch (row->type) {
-    case SETTING_NUMBER:
-        good = parse_number(text, false, ret);
-        break;
-    case SETTING_TIME:
-        good = duration_parse(text, ret) == 0;
-        break;
-    case SETTING_FLAG:
-        for (size_t i = 0; i < 4 && !good; i++) {
-            *ret = strcmp(text, yes[i]) == 0;
-            good = *ret || strcmp(text, no[i]) == 0;
-        }
-        break;
-    }
-    return good && *ret >= row->min && *ret <= row->max;
-}
-
-/* Returns 0; -EINVAL with the error reported; -ENOENT: a queue has no such key. */
-static int assign_to_queue(struct load *l, struct config_queue *q, const char *name,
-                           const char *value)
-{
-    static const char *const forms[] = {[SETTING_NUMBER] = "a number",
-                                        [SETTING_FLAG] = "yes or no",
-                                        [SETTING_TIME] = "a time"};
-
-    if (strcmp(name, "AllowUsers") == 0)
-        return set_names(l, q->users, name, value);
-    if (strcmp(name, "AllowGroups") == 0)
-        return set_names(l, q->groups, name, value);
-    for (int s = QUEUE_SLOTS + 1; s < QUEUE_SETTINGS; s++) {
-        const struct queue_setting_row *row = &queue_setting_rows[s];
-        uint64_t v = row->fallback;
-
-        if (strcmp(row->key, name) != 0)
-            continue;
-        if (*value && !parse_setting(row, value, &v))
-            return fail(l, -EINVAL, "%s:%u: %s=%.60s: it must be %s from %llu to %llu",
-                        l->path, l->line, name, value, forms[row->type],
-                        (unsigned long long)row->min, (unsigned long long)row->max);
-        q->value[s] = v;
-        return 0;
-    }
-    return -ENOENT;
-}
-
-/* Handles an assignment as assign() does. Returns -ENOENT if the section is not a
- * queue's. */
-static int assign_in_section(struct load *l, const char *section, const char *name,
-                             const char *value)
-{
-    bool told;
-    struct config_queue *q = queue_of_section(l, section, &told);
-    int r = q ? assign_to_queue(l, q, name, value) : told ? -EINVAL : -ENOENT;
-
-    if (r != -ENOENT || !q || strcmp(section, QUEUE_SECTION) == 0)
-        return r;
-    if (strcasecmp(name, "Slots") == 0)
-        return fail(l, -EINVAL,
-                    "%s:%u: Slots= are those of the machine, under [Queue]; Max= of [%s] "
-                    "is how many of them its jobs have at most",
-                    l->path, l->line, section);
-    return fail(l, -EINVAL,
-                "%s:%u: unknown key %s= in [%s]; voltd.conf(5) lists those of a queue",
-                l->path, l->line, name, section);
 }
 
 /* --- lines -------------------------------------------------------------------------- */
@@ -478,8 +311,8 @@ static char *read_line(char *buf, int size, void *user)
            (ch = getc(l->file)) != EOF) {
         buf[len++] = (char)ch;
         if (ch == '\0') {
-            (void)fail(l, -EINVAL, "%s:%u: a NUL byte: the file is damaged", l->path,
-                       l->line + 1);
+            (void)config_fail(l, -EINVAL, "%s:%u: a NUL byte: the file is damaged",
+                              l->path, l->line + 1);
             l->over = true;
         }
     }
@@ -488,22 +321,22 @@ static char *read_line(char *buf, int size, void *user)
     buf[len] = '\0';
     l->line++;
     if (len == size - 1 && ch != '\n') {
-        (void)fail(l, -EINVAL, "%s:%u: the line is longer than %d bytes", l->path,
-                   l->line, size - 2);
+        (void)config_fail(l, -EINVAL, "%s:%u: the line is longer than %d bytes", l->path,
+                          l->line, size - 2);
         l->over = true;
         return NULL;
     }
     if (*buf == '[')
         l->lost = !strchr(buf, ']');
     if (*buf == '[' && !l->lost)
-        see_section(l, buf);
+        section_see(l, buf);
     if (!has_form(buf))
-        (void)fail(l, -EINVAL, "%s:%u: neither [Section] nor Key=Value", l->path,
-                   l->line);
+        (void)config_fail(l, -EINVAL, "%s:%u: neither [Section] nor Key=Value", l->path,
+                          l->line);
     return l->status ? NULL : buf;
 }
 
-static const struct key *find_key(const char *section, const char *name)
+const struct key *config_key(const char *section, const char *name)
 {
     for (size_t i = 0; i < KEYS; i++)
         if (strcmp(keys[i].section, section) == 0 && strcmp(keys[i].name, name) == 0)
@@ -516,11 +349,11 @@ static int outside(struct load *l, const char *name)
 {
     for (size_t i = 0; i < KEYS; i++)
         if (strcasecmp(keys[i].name, name) == 0)
-            return fail(l, -EINVAL,
-                        "%s:%u: %s= stands before any [Section]; it belongs in [%s]",
-                        l->path, l->line, name, keys[i].section);
-    return fail(l, -EINVAL, "%s:%u: %s= stands before any [Section]", l->path, l->line,
-                name);
+            return config_fail(
+                l, -EINVAL, "%s:%u: %s= stands before any [Section]; it belongs in [%s]",
+                l->path, l->line, name, keys[i].section);
+    return config_fail(l, -EINVAL, "%s:%u: %s= stands before any [Section]", l->path,
+                       l->line, name);
 }
 
 /* Returns the key with the nearest name in a section (NULL: in all), or NULL. */
@@ -545,15 +378,17 @@ static int unknown_key(struct load *l, const char *section, const char *name)
     const struct key *near = nearest_key(section, name);
 
     if (near)
-        return fail(l, -EINVAL, "%s:%u: unknown key %s= in [%s]; did you mean %s=?",
-                    l->path, l->line, name, section, near->name);
+        return config_fail(l, -EINVAL,
+                           "%s:%u: unknown key %s= in [%s]; did you mean %s=?", l->path,
+                           l->line, name, section, near->name);
     near = nearest_key(NULL, name);
     if (near)
-        return fail(l, -EINVAL,
-                    "%s:%u: unknown key %s= in [%s]; did you mean %s= of [%s]?", l->path,
-                    l->line, name, section, near->name, near->section);
-    return fail(l, -EINVAL, "%s:%u: unknown key %s= in [%s]; voltd.conf lists every key",
-                l->path, l->line, name, section);
+        return config_fail(l, -EINVAL,
+                           "%s:%u: unknown key %s= in [%s]; did you mean %s= of [%s]?",
+                           l->path, l->line, name, section, near->name, near->section);
+    return config_fail(l, -EINVAL,
+                       "%s:%u: unknown key %s= in [%s]; voltd.conf lists every key",
+                       l->path, l->line, name, section);
 }
 
 /* Reports an unknown section once, for all its assignments. */
@@ -567,12 +402,13 @@ static int unknown_section(struct load *l, const char *section)
         return -EINVAL;
     (void)snprintf(l->unknown, sizeof(l->unknown), "%s", section);
     if (near)
-        return fail(l, -EINVAL, "%s:%u: unknown section [%s]; did you mean [%s]?",
-                    l->path, l->line, section, near);
-    return fail(l, -EINVAL,
-                "%s:%u: unknown section [%s]; there are [Daemon], [Store], [Queue], "
-                "[Jobs] and [Limits]",
-                l->path, l->line, section);
+        return config_fail(l, -EINVAL, "%s:%u: unknown section [%s]; did you mean [%s]?",
+                           l->path, l->line, section, near);
+    return config_fail(
+        l, -EINVAL,
+        "%s:%u: unknown section [%s]; there are [Daemon], [Store], [Queue], "
+        "[Jobs] and [Limits]",
+        l->path, l->line, section);
 }
 
 /* Reports an unknown key, with the known sections or the section that has the key. */
@@ -587,8 +423,9 @@ static int unknown(struct load *l, const char *section, const char *name)
         return unknown_section(l, section);
     for (size_t i = 0; i < KEYS; i++)
         if (strcasecmp(keys[i].name, name) == 0 && strcmp(keys[i].section, section) != 0)
-            return fail(l, -EINVAL, "%s:%u: %s= does not belong in [%s] but in [%s]",
-                        l->path, l->line, name, section, keys[i].section);
+            return config_fail(l, -EINVAL,
+                               "%s:%u: %s= does not belong in [%s] but in [%s]", l->path,
+                               l->line, name, section, keys[i].section);
     return unknown_key(l, section, name);
 }
 
@@ -600,10 +437,11 @@ static int assign_old(struct load *l, const char *section, const char *name,
         return -ENOENT;
     if (strcmp(value, "memory") != 0)
         return 0;
-    return fail(l, -EINVAL,
-                "%s:%u: Backend=memory is no more: write Sync=off, which does not wait "
-                "for the disk either, and keeps jobs over a restart of voltd",
-                l->path, l->line);
+    return config_fail(
+        l, -EINVAL,
+        "%s:%u: Backend=memory is no more: write Sync=off, which does not wait "
+        "for the disk either, and keeps jobs over a restart of voltd",
+        l->path, l->line);
 }
 
 /* inih's handler: 1 to go on, 0 on an error. */
@@ -612,9 +450,9 @@ static int assign(void *user, const char *section, const char *name, const char 
     struct load *l = user;
     if (l->status || l->lost)
         return 0;
-    const struct key *k = find_key(section, name);
+    const struct key *k = config_key(section, name);
     if (!k) {
-        int r = assign_in_section(l, section, name, value);
+        int r = section_assign(l, section, name, value);
         if (r == -ENOENT)
             r = assign_old(l, section, name, value);
         if (r == -ENOENT)
@@ -622,9 +460,9 @@ static int assign(void *user, const char *section, const char *name, const char 
         return r == 0;
     }
     uint64_t v = k->fallback;
-    if (*value && !parse_value(k, value, &v)) {
-        (void)fail(l, -EINVAL, "%s:%u: %s=%.60s: it must be %s", l->path, l->line, name,
-                   value, k->help);
+    if (*value && !config_value(k, value, &v)) {
+        (void)config_fail(l, -EINVAL, "%s:%u: %s=%.60s: it must be %s", l->path, l->line,
+                          name, value, k->help);
         return 0;
     }
     *field(l->cfg, k) = v;
@@ -645,22 +483,22 @@ static int load_file(const char *path, bool must_exist, struct config *cfg,
     if (fd == -ENOENT && !must_exist)
         return 0;
     if (fd < 0)
-        return fail(&l, fd, "%s: %s", path, file_text(fd));
+        return config_fail(&l, fd, "%s: %s", path, file_text(fd));
     l.file = fdopen(fd, "r");
     if (!l.file) {
         (void)close(fd);
-        return fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+        return config_fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
     }
     int r = ini_parse_stream(read_line, &l, assign, &l);
     if (report)
         report->files++;
     bool told = report && report->mistakes > l.before;
     if (r > 0 && !told) /* an error that has_form() misses */
-        (void)fail(&l, -EINVAL, "%s:%d: neither [Section] nor Key=Value", path, r);
+        (void)config_fail(&l, -EINVAL, "%s:%d: neither [Section] nor Key=Value", path, r);
     else if (r < 0)
-        (void)fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+        (void)config_fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
     if (ferror(l.file))
-        (void)fail(&l, -EIO, "%s: reading failed", path);
+        (void)config_fail(&l, -EIO, "%s: reading failed", path);
     (void)fclose(l.file);
     return l.status;
 }
@@ -726,13 +564,14 @@ static int list_dropins(const char *main_path, struct strings *l, struct volt_er
     char dir[PATH_MAX];
     struct dirent **found = NULL;
     if ((size_t)snprintf(dir, sizeof(dir), "%s.d", main_path) >= sizeof(dir))
-        return fail(&(struct load){.err = err}, -ENAMETOOLONG, "%.100s.d: %s", main_path,
-                    strerror(ENAMETOOLONG));
+        return config_fail(&(struct load){.err = err}, -ENAMETOOLONG, "%.100s.d: %s",
+                           main_path, strerror(ENAMETOOLONG));
     int n = scandir(dir, &found, is_dropin, by_bytes);
     if (n < 0 && (errno == ENOENT || errno == ENOTDIR))
         return 0;
     if (n < 0)
-        return fail(&(struct load){.err = err}, -errno, "%s: %s", dir, strerror(errno));
+        return config_fail(&(struct load){.err = err}, -errno, "%s: %s", dir,
+                           strerror(errno));
     int r = 0;
     for (int i = 0; i < n; i++) {
         if (r == 0)
@@ -753,9 +592,9 @@ static int prove_queues(const struct config *cfg, const struct config_queues *qu
         sum += queues->all[i].value[QUEUE_NOMINAL];
     if (!cfg->slots || sum <= cfg->slots)
         return 0;
-    return fail(l, -EINVAL,
-                "%s: Nominal= of all queues is %llu, and Slots= of [Queue] %llu", l->path,
-                (unsigned long long)sum, (unsigned long long)cfg->slots);
+    return config_fail(l, -EINVAL,
+                       "%s: Nominal= of all queues is %llu, and Slots= of [Queue] %llu",
+                       l->path, (unsigned long long)sum, (unsigned long long)cfg->slots);
 }
 
 int config_load(const char *path, bool must_exist, struct config *ret,
@@ -767,7 +606,7 @@ int config_load(const char *path, bool must_exist, struct config *ret,
     struct config cfg;
 
     if (!queues)
-        return fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
+        return config_fail(&l, -ENOMEM, "%s: %s", path, strerror(ENOMEM));
     config_defaults(&cfg);
     config_default_queues(queues);
     int r = load_file(path, must_exist, &cfg, queues, NULL, err);

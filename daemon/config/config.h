@@ -18,9 +18,13 @@
 #include <stdint.h>
 #include <volt/error.h>
 #include "daemon/job/queue.h"
+#include "daemon/job/spec.h"
 
-#define CONFIG_INFINITY UINT64_MAX
-#define CONFIG_NAMES    QUEUE_NAMES_BYTES
+#define CONFIG_INFINITY    UINT64_MAX
+#define CONFIG_NAMES       QUEUE_NAMES_BYTES
+#define CONFIG_NOT_SAID    (UINT64_MAX - 1) /* of limits of a user or group */
+#define CONFIG_LIMITS_NAME 32
+#define CONFIG_LIMITS_MOST 256
 
 /* Every field is a uint64_t, so that one table describes them all (config.c). */
 struct config {
@@ -73,6 +77,9 @@ struct config {
     uint64_t max_watch_backlog;  /* MaxWatchBacklog=: events a watcher lags behind */
     uint64_t frame_timeout_usec; /* FrameTimeoutSec=: first byte of a call to its NUL */
     uint64_t idle_timeout_usec;  /* IdleTimeoutSec=: connection without call or stream */
+    /* MemoryMax=, MemoryHigh=, MemorySwapMax=, PidsMax=, CPUQuota=, CPUWeight=,
+     * IOWeight=: of jobs that give none. */
+    struct job_cgroup cgroup;
     uint64_t drain_timeout_usec; /* DrainTimeoutSec=: a peer that reads nothing */
 };
 
@@ -84,9 +91,18 @@ struct config_queue {
     /* AllowUsers=, AllowGroups=: names separated by blanks; both empty: everyone. */
     char users[CONFIG_NAMES + 1], groups[CONFIG_NAMES + 1];
 };
+/* Limits of the jobs of a user, or of a group, that give none. */
+struct config_limits {
+    enum queue_list of;
+    char name[CONFIG_LIMITS_NAME + 1]; /* of a user also the uid */
+    struct job_cgroup cgroup;          /* each may be CONFIG_NOT_SAID */
+};
+/* With them, as they have sections with names as well: such limits. */
 struct config_queues {
     size_t n;
     struct config_queue all[QUEUES_MOST];
+    size_t nlimits;
+    struct config_limits limits[CONFIG_LIMITS_MOST];
 };
 
 /* Sets every field to its default. */

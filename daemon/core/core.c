@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "daemon/core/limit_defaults.h"
 #include "daemon/core/state.h"
 
 _Static_assert(offsetof(struct core, parts) == 0, "parts_of() takes one for the other");
@@ -87,6 +88,7 @@ void core_fini(struct core *core)
     free(core->replacements.all);
     admission_free(core->parts.admit);
     queues_free(core);
+    limit_defaults_free(core->limit_defaults);
 }
 
 void core_free(struct core *core)

@@ -563,13 +563,6 @@ int queues_change(struct tx *tx, const char *name, struct queue_change *change,
 
 /* --- queues of jobs ----------------------------------------------------------------- */
 
-static bool is_one_of(uint32_t id, const uint32_t *ids, size_t n)
-{
-    while (n > 0 && ids[n - 1] != id)
-        n--;
-    return n > 0;
-}
-
 static bool may_use(const struct queue *q, const struct job_owner *owner)
 {
     bool any = false, named = owner->uid == 0;
@@ -578,8 +571,7 @@ static bool may_use(const struct queue *q, const struct job_owner *owner)
         const struct queue_allowed *a = queue_allows(q, i);
 
         any |= queue_allowed_any(a);
-        named |= is_one_of(owner->uid, a->uids, a->nuids) ||
-                 is_one_of(owner->gid, a->gids, a->ngids);
+        named |= queue_allowed_has(a, owner);
     }
     return !any || named;
 }

@@ -43,11 +43,12 @@ struct core {
                    * any thread, relaxed */
 
     struct fair_lock lock;
-    struct job_limits limits;     /* [L] */
-    struct table table;           /* [L] */
-    struct index index;           /* [L] of the table */
-    struct queues queues;         /* [L] */
-    uint64_t early_jobs;          /* [L] jobs in the line with all_early set */
+    struct job_limits limits;              /* [L] */
+    struct table table;                    /* [L] */
+    struct index index;                    /* [L] of the table */
+    struct queues queues;                  /* [L] */
+    struct limit_defaults *limit_defaults; /* [L] NULL: none */
+    uint64_t early_jobs;                   /* [L] jobs in the line with all_early set */
     uint64_t now_usec;            /* [L] waiting_now(); 0: not read in this hold */
     struct agenda agenda;         /* [L] */
     struct list each_due;         /* [L] each.h */
@@ -57,11 +58,11 @@ struct core {
     uint32_t entering; /* [L] submissions that may be durable and are not in the table */
     struct core_counts counts; /* [L] */
     struct core_held held;     /* [L] work in this hold of the lock */
-    uint64_t gone;      /* [L] weight of jobs that left the table since the last trim */
-    struct users users; /* [L] */
+    uint64_t gone;        /* [L] weight of jobs that left the table since the last trim */
+    struct users users;   /* [L] */
     struct leases leases; /* [L] */
-    struct durations durations; /* [L] */
-    struct list ended;  /* [L] by job.node, the oldest first */
+    struct durations durations;       /* [L] */
+    struct list ended;                /* [L] by job.node, the oldest first */
     struct tombstones tombstones;     /* [L] the ends of forgotten jobs */
     uint64_t forgotten_max;           /* [L] greatest id that left memory; 0: none */
     struct shares shares;             /* its own lock */
@@ -73,7 +74,7 @@ struct core {
     bool ending;                      /* [L] what enters the table is cancelled */
     bool news_due;                    /* [L] the ring has grown since the last notify */
     bool ends_due;                    /* [L] ... by events that may tell of an end */
-    bool entered; /* [L] jobs have entered that the log may already report */
+    bool entered;              /* [L] jobs have entered that the log may already report */
     struct volt_notify missed; /* users that are away have waiters in the line */
     struct orphans orphans;
     struct interned interned; /* its own lock */

@@ -18,6 +18,19 @@ bool queue_allowed_any(const struct queue_allowed *a)
     return a->names[strspn(a->names, " ,\t")] != '\0';
 }
 
+static bool is_one_of(uint32_t id, const uint32_t *ids, size_t n)
+{
+    while (n > 0 && ids[n - 1] != id)
+        n--;
+    return n > 0;
+}
+
+bool queue_allowed_has(const struct queue_allowed *a, const struct job_owner *owner)
+{
+    return is_one_of(owner->uid, a->uids, a->nuids) ||
+           is_one_of(owner->gid, a->gids, a->ngids);
+}
+
 void queue_allowed_fini(struct queue_allowed *a)
 {
     free(a->uids);

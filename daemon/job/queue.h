@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "daemon/job/owner.h"
 
 #define QUEUE_DEFAULT     "default" /* queue of a job that names none */
 #define QUEUE_NAME_BYTES  32
@@ -64,6 +65,8 @@ struct queue_allowed {
 };
 /* Returns whether it names anything. */
 bool queue_allowed_any(const struct queue_allowed *a);
+/* Returns whether the owner is among the users, or of one of the groups. */
+bool queue_allowed_has(const struct queue_allowed *a, const struct job_owner *owner);
 /* Frees the list and sets it to zeroes. */
 void queue_allowed_fini(struct queue_allowed *a);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "daemon/config/config.h"
+#include "daemon/core/limit_defaults.h"
 #include "daemon/core/queues.h"
 #include "daemon/observe/log.h"
 
@@ -59,11 +60,13 @@ static bool add(uint32_t **ids, size_t *n, uint32_t id)
     return true;
 }
 
-/* Returns as find_user() does. */
+/* Returns as find_user() does. A number is a uid, whether it has a name or not. */
 static int add_user(struct queue_allowed *a, const char *name)
 {
-    uid_t uid = 0;
-    const int r = find_user(name, &uid);
+    char *end;
+    uid_t uid = (uid_t)strtoul(name, &end, 10);
+    const bool is_number = *name >= '0' && *name <= '9' && !*end;
+    const int r = is_number ? 0 : find_user(name, &uid);
 
     return r < 0 ? r : add(&a->uids, &a->nuids, uid) ? 0 : -ENOMEM;
 }
@@ -160,6 +163,47 @@ struct queue_config *allowed_queues(const struct config_queues *queues, uint64_t
     all[0].value[QUEUE_SLOTS] = slots;
     *ret_n = n;
     return all;
+}
+
+_Static_assert(CONFIG_NOT_SAID == LIMIT_NOT_SAID, "copied as it is");
+
+/* Looks up one user or group. An unknown one is logged, and nobody's. */
+static int find_limited(const struct config_limits *from, struct limit_default *to)
+{
+    const bool user = from->of == QUEUE_USERS;
+    int r;
+
+    to->of = from->of;
+    to->cgroup = from->cgroup;
+    (void)snprintf(to->who.names, sizeof(to->who.names), "%s", from->name);
+    r = user ? add_user(&to->who, from->name) : add_group(&to->who, from->name);
+    if (r != -ENOENT)
+        return r;
+    log_warning("[Limits %s:%s]: there is no such %s", user ? "user" : "group",
+                from->name, user ? "user" : "group");
+    return 0;
+}
+
+struct limit_defaults *allowed_limits(const struct config *config,
+                                      const struct config_queues *queues)
+{
+    const size_t n = queues ? queues->nlimits : 0;
+    struct limit_defaults *d = limit_defaults_new(n);
+    bool good = d;
+
+    if (d)
+        d->all = config->cgroup;
+    for (size_t i = 0; good && i < n; i++)
+        good = find_limited(&queues->limits[i], &d->some[i]) == 0;
+    if (good)
+        return d;
+    limit_defaults_free(d);
+    return NULL;
+}
+
+void allowed_limits_free(struct limit_defaults *limits)
+{
+    limit_defaults_free(limits);
 }
 
 void allowed_free(struct queue_config *configs, size_t n)

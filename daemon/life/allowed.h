@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include "daemon/job/queue.h"
 
+struct config;
 struct config_queues;
 struct core;
+struct limit_defaults;
 
 /* Looks up the users and groups of all queues. queues NULL: only "default". slots: those
  * of "default". Returns new, *ret_n entries; NULL without memory. An unknown name is
@@ -16,6 +18,15 @@ struct core;
 struct queue_config *allowed_queues(const struct config_queues *queues, uint64_t slots,
                                     size_t *ret_n);
 void allowed_free(struct queue_config *configs, size_t n);
+
+/* Looks up the users and groups of limits, likewise. Returns new; NULL without memory. */
+struct limit_defaults *allowed_limits(const struct config *config,
+                                      const struct config_queues *queues);
+void allowed_limits_free(struct limit_defaults *limits);
+/* Why limits cannot be in force: jobs have no cgroups. */
+#define LIMITS_NEED_KEEPERS                                                              \
+    "MemoryMax= and the other limits of jobs in [Limits] need a cgroup for each job, "   \
+    "which only a voltd with keepers of its users has (--keepers)"
 
 /* Looks up the names of one list. Any thread. Returns 0; -ENOMEM; -ENOENT with the first
  * unknown name in missing. */

@@ -16,6 +16,7 @@
 #include "daemon/config/config.h"
 #include "daemon/core/dependencies.h"
 #include "daemon/core/keys.h"
+#include "daemon/core/limit_defaults.h"
 #include "daemon/core/orphans.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/phase.h"
@@ -250,6 +251,23 @@ static int make_queues(struct core *core, const struct life_options *o,
     return r < 0 ? error_set(err, r, "out of memory") : 0;
 }
 
+static int make_limits(struct core *core, const struct life_options *o,
+                       struct volt_error *err)
+{
+    struct limit_defaults *limits = allowed_limits(o->config, o->queues);
+
+    if (!limits)
+        return error_set(err, -ENOMEM, "out of memory");
+    if (limit_defaults_any(limits) && !o->keepers_dir) {
+        limit_defaults_free(limits);
+        return error_set(err, -EOPNOTSUPP, LIMITS_NEED_KEEPERS);
+    }
+    core_lock(core);
+    limit_defaults_set(core, limits);
+    core_unlock(core);
+    return 0;
+}
+
 static int make_rooms(struct core *core, const struct life_options *o,
                       struct volt_error *err)
 {
@@ -265,7 +283,8 @@ static int make_rooms(struct core *core, const struct life_options *o,
         return error_set(err, -ENOMEM, "out of memory");
     p->life->state_fd = -1;
     early_limit(core, o->config->start_ahead);
-    return make_queues(core, o, err);
+    const int r = make_queues(core, o, err);
+    return r < 0 ? r : make_limits(core, o, err);
 }
 
 static int open_ids(struct core *core, uint64_t floor, struct volt_error *err)
@@ -373,14 +392,18 @@ int life_new(const struct life_options *o, struct core **ret, struct volt_error 
 /* --- reload and end ----------------------------------------------------------------- */
 
 int life_reload(struct core *core, const struct config *config,
-                struct queue_config *queues, size_t nqueues)
+                struct limit_defaults *limits, struct queue_config *queues,
+                size_t nqueues)
 {
     struct tx tx;
 
+    if (limit_defaults_any(limits) && !run_has_keepers(core))
+        return -EOPNOTSUPP;
     core_begin(&tx, core);
     int r = queues_configure(core, queues, nqueues);
     if (r == 0) {
         queues_tidy(&tx);
+        limit_defaults_set(core, limits);
         limit(core, config);
         early_limit(core, config->start_ahead);
     }

@@ -8,6 +8,7 @@
 
 struct config;
 struct config_queues;
+struct limit_defaults;
 struct queue_config;
 
 struct life_options {
@@ -23,10 +24,14 @@ struct life_options {
 /* Connects to the keeper or starts it, replays the store, scans the records, starts the
  * tasks. After a failure the runtime may have been shut down. */
 int life_new(const struct life_options *o, struct core **ret, struct volt_error *err);
-/* Applies a new configuration. queues: from allowed_queues(). Returns 0; -ENOMEM or
- * -E2BIG, and nothing has changed. */
+/* Applies a new configuration. queues: from allowed_queues(). limits: from
+ * allowed_limits(); NULL: none. Returns 0 and has taken the limits; or, and nothing has
+ * changed:
+ *   -ENOMEM, -E2BIG
+ *   -EOPNOTSUPP      there are limits, and jobs here have no cgroups */
 int life_reload(struct core *core, const struct config *config,
-                struct queue_config *queues, size_t nqueues);
+                struct limit_defaults *limits, struct queue_config *queues,
+                size_t nqueues);
 /* Refuses new submissions (they answer -ESHUTDOWN) and starts no more jobs. */
 void life_close(struct core *core);
 /* Counts what the end of voltd waits for. cancel: all jobs that have not ended; otherwise

@@ -7,6 +7,7 @@
 #include "daemon/core/conditions.h"
 #include "daemon/core/dependencies.h"
 #include "daemon/core/jobs.h"
+#include "daemon/core/limit_defaults.h"
 #include "daemon/core/phase.h"
 #include "daemon/core/queues.h"
 #include "daemon/core/tx.h"
@@ -165,6 +166,7 @@ static int admit(struct jobs_submit *s, struct jobs_submit_item *item, struct jo
     struct volt_error err;
     int r = queues_take(s->core, &s->owner, item->spec, &err);
 
+    limit_defaults_take(s->core, &s->owner, item->spec);
     if (r == 0)
         r = core_wait_for(s->core, job, &err);
     if (r == 0 || r == -EAGAIN)

@@ -145,3 +145,47 @@ def test_what_ran_says_whether_it_was_contained(private):
     assert private.job("1")["contained"] is False
     assert private.submit("--retry=1", "--retry-on=oom,signal", "--dry-run", "--", "true").json["retry"]["on"] == [
         "oom", "signal"]
+
+
+
+
+def test_limits_of_the_configuration(system):
+    """What a job does not give: by user, by group, by everybody; kept with the job, and not compared."""
+    before = submit(system, ALICE, "--hold", "--", "true")
+    path = system.config
+    path.write_text(f"[Queue]\nSlots=4\n[Limits]\nMemoryMax=4G\nPidsMax=100\nCPUQuota=50%\n[Limits user:{ALICE}]\n"
+                    f"MemoryMax=1G\nCPUQuota=infinity\n[Limits group:nobody_has_it]\nPidsMax=1\n")
+    r = system.ctl("reload")
+    assert r.code == 0, r
+    assert "[Limits group:nobody_has_it]: there is no such group" in system.log.read_text()
+    assert shown(system, before) == {}
+    job = submit(system, ALICE, "--hold", "--key=k", "--pids-max=7", "--", "true")
+    assert shown(system, job) == {"memory_max": 1 << 30, "pids_max": 7}
+    other = submit(system, BOB, "--hold", "--array=1-2", "--", "true")
+    assert shown(system, other, BOB) == {"memory_max": 4 << 30, "pids_max": 100, "cpu_max": 50}
+    assert shown(system, submit(system, ALICE, "--hold", "--kind=noop")) == {}
+    path.write_text("[Queue]\nSlots=4\n[Limits]\nMemoryMax=2G\n")
+    assert system.ctl("reload").code == 0
+    assert submit(system, ALICE, "--hold", "--key=k", "--pids-max=7", "--", "true") == job
+    assert call(system, ALICE, "voltctl", "edit", job, "--mem=3G").returncode == 0
+    assert shown(system, job) == {"memory_max": 3 << 30, "pids_max": 7}
+    assert call(system, ALICE, "voltctl", "edit", job, "--mem=none", "--cpu-max=5%").returncode == 0
+    assert shown(system, job) == {"memory_max": 1 << 30, "pids_max": 7, "cpu_max": 5}
+    path.write_text("[Queue]\nSlots=4\n[Limits]\nMemoryMax=2x\n")
+    r = system.ctl("reload")
+    assert r.code != 0 and "MemoryMax=2x: it must be a size from 1M, or infinity" in r.err, r
+    path.write_text("[Queue]\nSlots=4\n")
+    assert system.ctl("reload").code == 0
+    for uid in ALICE, BOB:
+        assert call(system, uid, "voltctl", "cancel", "--all").returncode == 0
+
+
+def test_limits_of_the_configuration_need_keepers(private):
+    why = "MemoryMax= and the other limits of jobs in [Limits] need a cgroup for each job"
+    private.start(config="[Queue]\nSlots=2\n")
+    private.config.write_text("[Limits]\nPidsMax=10\n")
+    r = private.ctl("reload")
+    assert r.code != 0 and why in r.err, r
+    assert private.submit("-w", "--", "true").code == 0
+    assert private.ctl("shutdown").code == 0
+    private.process.wait()

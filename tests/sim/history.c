@@ -187,7 +187,7 @@ static void reload(void)
     struct queue_config *queues =
         allowed_queues(a_choice_of_queues(), sim.config.slots, &n);
     if (queues)
-        (void)life_reload(sim.core, &sim.config, queues, n);
+        (void)life_reload(sim.core, &sim.config, NULL, queues, n);
     allowed_free(queues, queues ? n : 0);
     sim.inside = false;
 }

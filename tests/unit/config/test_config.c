@@ -291,6 +291,56 @@ static void test_queues_by_their_sections(void **state)
     assert_int_equal(q->value[QUEUE_LEND], 1);
 }
 
+/* By user and group, beside those of everybody. */
+static void test_limits_of_jobs(void **state)
+{
+    struct config cfg = load("[Limits]\nMemoryMax=2G\nCPUQuota=250%\nPidsMax=infinity\n");
+
+    (void)state;
+    assert_true(cfg.cgroup.memory_max == UINT64_C(2) << 30);
+    assert_int_equal(cfg.cgroup.cpu_max, 250);
+    assert_true(cfg.cgroup.pids_max == JOB_NO_LIMIT);
+    load_queues("[Limits user:alice]\nMemoryMax=1M\nMemorySwapMax=0\nCPUQuota=1%\n"
+                "[Limits group:alice]\nIOWeight=10000\nPidsMax=4194304\nCPUWeight=7\n"
+                "[Limits user:1000]\nMemoryHigh=infinity\n"
+                "[Limits user:alice]\nCPUQuota=\nPidsMax=9\n");
+    assert_int_equal(queues.nlimits, 3);
+    const struct config_limits *c = queues.limits;
+    assert_int_equal(c[0].of, QUEUE_USERS);
+    assert_string_equal(c[0].name, "alice");
+    assert_int_equal(c[0].cgroup.memory_max, 1 << 20);
+    assert_int_equal(c[0].cgroup.swap_max, 0);
+    assert_true(c[0].cgroup.cpu_max == CONFIG_NOT_SAID);
+    assert_int_equal(c[0].cgroup.pids_max, 9);
+    assert_int_equal(c[1].of, QUEUE_GROUPS);
+    assert_int_equal(c[1].cgroup.io_weight, 10000);
+    assert_int_equal(c[1].cgroup.cpu_weight, 7);
+    assert_string_equal(c[2].name, "1000");
+    assert_true(c[2].cgroup.memory_high == JOB_NO_LIMIT);
+}
+
+static void test_mistakes_in_limits(void **state)
+{
+    (void)state;
+    refuse("[Limits]\nMemoryMax=1000\n", ":2: MemoryMax=1000: it must be a size from 1M",
+           "infinity");
+    refuse("[Limits]\nCPUQuota=50\n", ":2: CPUQuota=50: it must be a percentage of one",
+           "from 1% to 100000%");
+    refuse("[Limits]\nCPUQuota=0%\n", ":2: CPUQuota=0%", "percentage");
+    refuse("[Limits]\nCPUQuota=5%%\n", ":2: CPUQuota=5%%", "percentage");
+    refuse("[Limits]\nPidsMax=0\n",
+           ":2: PidsMax=0: it must be a number from 1 to 4194304", "infinity");
+    refuse("[Limits user:a]\nIOWeight=10001\n", ":2: IOWeight=10001: it must be",
+           "1 to 10000");
+    refuse("[Limits user:]\nPidsMax=1\n",
+           ":2: [Limits user:]: it must be [Limits user:", "[Limits group:NAME]");
+    refuse("[Limits alice]\nPidsMax=1\n", ":2: [Limits alice]: it must be", "");
+    refuse("[Limits group:a]\nMaxJobs=1\n",
+           ":2: unknown key MaxJobs= in [Limits group:a]", "there are MemoryMax=");
+    refuse("[Jobs]\nMemoryMax=1G\n",
+           "MemoryMax= does not belong in [Jobs] but in [Limits]", "");
+}
+
 static void test_mistakes_in_queues(void **state)
 {
     char text[4096] = "", *end = text;
@@ -395,6 +445,8 @@ int main(void)
         TEST(test_syntax_errors),
         TEST(test_shipped_file_equals_the_defaults),
         TEST(test_items_read_back),
+        TEST(test_limits_of_jobs),
+        TEST(test_mistakes_in_limits),
         TEST(test_queues_by_their_sections),
         TEST(test_mistakes_in_queues),
         TEST(test_files_in_their_order),

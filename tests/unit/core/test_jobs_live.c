@@ -448,7 +448,7 @@ static void reload(void)
     struct queue_config *queues = allowed_queues(NULL, config.slots, &n);
 
     assert_non_null(queues);
-    assert_int_equal(life_reload(core, &config, queues, n), 0);
+    assert_int_equal(life_reload(core, &config, NULL, queues, n), 0);
     allowed_free(queues, n);
 }
 
