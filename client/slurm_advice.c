@@ -57,3 +57,10 @@ bool slurm_advice_option(const char *option, const char *value)
     say_ours(value);
     return true;
 }
+
+void slurm_advice_mem(const char *size)
+{
+    say("note: --mem=%s of Slurm has no equal with this voltd, which has no cgroup for a "
+        "job, and is left out",
+        size);
+}

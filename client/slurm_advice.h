@@ -11,5 +11,7 @@ bool slurm_advice_value(const char *value);
 bool slurm_advice_option(const char *option, const char *value);
 /* Warns of a placeholder of Slurm, such as %j, in the path of an output. */
 void slurm_advice_path(const char *option, const char *path);
+/* Says that --mem of a script is left out. */
+void slurm_advice_mem(const char *size);
 
 #endif

@@ -29,7 +29,7 @@ struct submit_options {
     int operands;
     struct word_list merged; /* with the options of a script */
     bool truncates, slurm;   /* from the script: script.h */
-    char slurm_mem[32];      /* likewise */
+    char slurm_mem[32];      /* likewise; "": none, or another --mem counts */
     char *script;            /* its text, if it is stored */
     const char *script_name; /* as given on the command line */
     bool by_path;

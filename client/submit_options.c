@@ -634,17 +634,17 @@ static int pass_environment(struct submit_options *o, bool own_daemon)
     return json_object_set_new(o->spec, "env", env) < 0 ? -ENOMEM : 0;
 }
 
-/* Takes --mem of a script for Slurm, where there can be a cgroup for it. */
+/* Takes --mem of a script for Slurm, unless another one was given. A list of jobs is not
+ * sent again without it, and one's own voltd mostly has no cgroups. */
 static int take_slurm_mem(struct submit_options *o, bool own_daemon)
 {
-    if (!*o->slurm_mem ||
-        json_object_get(json_object_get(o->spec, "limits"), "memory_max"))
+    if (json_object_get(json_object_get(o->spec, "limits"), "memory_max"))
+        o->slurm_mem[0] = '\0';
+    if (!*o->slurm_mem)
         return 0;
-    if (!own_daemon)
+    if (!o->file || !own_daemon)
         return limit_option_take(o->spec, OPT_MEM, o->slurm_mem, false);
-    say("note: --mem=%s of Slurm has no equal with a voltd of your own, which has no cgroup "
-        "for a job, and is left out",
-        o->slurm_mem);
+    slurm_advice_mem(o->slurm_mem);
     return 0;
 }
 

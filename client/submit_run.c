@@ -14,6 +14,7 @@
 #include "client/limit_options.h"
 #include "client/list_advice.h"
 #include "client/say.h"
+#include "client/slurm_advice.h"
 #include "client/spec_build.h"
 #include "client/standing.h"
 #include "client/submit.h"
@@ -128,6 +129,20 @@ static void say_refused(const struct submit_options *o, struct client *c,
             "one");
 }
 
+/* Takes --mem of a script for Slurm out of the spec, with a note, if voltd has refused
+ * it. Returns whether it was that. */
+static bool leaves_mem_out(const struct submit_options *o,
+                           const struct client_reply *refusal)
+{
+    if (!*o->slurm_mem || !client_error_is(refusal, "InvalidParameter") ||
+        strcmp(job_view_string(refusal->parameters, "parameter"),
+               "spec.limits.memory_max") != 0)
+        return false;
+    slurm_advice_mem(o->slurm_mem);
+    (void)json_object_del(json_object_get(o->spec, "limits"), "memory_max");
+    return true;
+}
+
 static int call_submit(struct client *c, json_t *spec, bool dry, struct client_reply *ret)
 {
     static const char method[] = "org.voltd.jobs.Submit";
@@ -167,6 +182,11 @@ static int check_dry(const struct submit_options *o, struct client *c)
     json_t *spec = json_deep_copy(o->spec);
     bool refused = after_resolve(spec, c, &err) < 0;
     int r = refused ? 0 : call_submit(c, spec, true, &reply);
+    if (r == 0 && !refused && leaves_mem_out(o, &reply)) {
+        client_reply_fini(&reply);
+        (void)json_object_set(spec, "limits", json_object_get(o->spec, "limits"));
+        r = call_submit(c, spec, true, &reply);
+    }
     if (refused)
         say("--after: %s", err.text);
     else if (r < 0)
@@ -327,6 +347,10 @@ static int submit_one(struct submission *s, struct client_reply *error)
         client_reply_fini(&reply);
         (void)poll(NULL, 0, FULL_MSEC);
         r = call_again(s, &reply);
+    }
+    if (r == 0 && leaves_mem_out(s->o, &reply)) {
+        client_reply_fini(&reply);
+        r = call_submit(s->c, s->o->spec, false, &reply);
     }
     if (r == 0 && reply.error) {
         *error = reply;

@@ -121,7 +121,7 @@ static const struct option_entry end_options[] = {
     {"mem", OPT_MEM, "SIZE",
      "kill it when all its processes together need more memory, such as 500M or 4G; it "
      "ends as oom, exit code 137. This option and the next six are limits of the job's "
-     "cgroup, for a voltd of the system"},
+     "cgroup, which it has where systemd starts voltd"},
     {"mem-high", OPT_MEM_HIGH, "SIZE",
      "slow it down while they use more memory, which the kernel takes back"},
     {"swap", OPT_SWAP, "SIZE", "so much of its memory may be swapped out; 0: none of it"},

@@ -134,7 +134,7 @@ static int apply_locked(struct control *c, struct config *fresh,
 static const char *why_not_applied(int r)
 {
     if (r == -EOPNOTSUPP)
-        return LIMITS_NEED_KEEPERS;
+        return LIMITS_NEED_CGROUPS;
     return r == -E2BIG ? "there are too many queues, with those that have gone and have "
                          "jobs or settings made by hand"
                        : strerror(-r);

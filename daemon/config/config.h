@@ -97,7 +97,7 @@ struct config_limits {
     char name[CONFIG_LIMITS_NAME + 1]; /* of a user also the uid */
     struct job_cgroup cgroup;          /* each may be CONFIG_NOT_SAID */
 };
-/* With them, as they have sections with names as well: such limits. */
+/* What has a section with a name: queues, and such limits. */
 struct config_queues {
     size_t n;
     struct config_queue all[QUEUES_MOST];

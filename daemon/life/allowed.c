@@ -60,13 +60,11 @@ static bool add(uint32_t **ids, size_t *n, uint32_t id)
     return true;
 }
 
-/* Returns as find_user() does. A number is a uid, whether it has a name or not. */
+/* Returns as find_user() does. */
 static int add_user(struct queue_allowed *a, const char *name)
 {
-    char *end;
-    uid_t uid = (uid_t)strtoul(name, &end, 10);
-    const bool is_number = *name >= '0' && *name <= '9' && !*end;
-    const int r = is_number ? 0 : find_user(name, &uid);
+    uid_t uid = 0;
+    const int r = find_user(name, &uid);
 
     return r < 0 ? r : add(&a->uids, &a->nuids, uid) ? 0 : -ENOMEM;
 }
@@ -167,6 +165,17 @@ struct queue_config *allowed_queues(const struct config_queues *queues, uint64_t
 
 _Static_assert(CONFIG_NOT_SAID == LIMIT_NOT_SAID, "copied as it is");
 
+/* Adds a user by name or uid. */
+static int add_named_user(struct queue_allowed *a, const char *name)
+{
+    char *end;
+    const unsigned long uid = strtoul(name, &end, 10);
+
+    if (*name < '0' || *name > '9' || *end || uid > UINT32_MAX)
+        return add_user(a, name);
+    return add(&a->uids, &a->nuids, (uid_t)uid) ? 0 : -ENOMEM;
+}
+
 /* Looks up one user or group. An unknown one is logged, and nobody's. */
 static int find_limited(const struct config_limits *from, struct limit_default *to)
 {
@@ -176,7 +185,7 @@ static int find_limited(const struct config_limits *from, struct limit_default *
     to->of = from->of;
     to->cgroup = from->cgroup;
     (void)snprintf(to->who.names, sizeof(to->who.names), "%s", from->name);
-    r = user ? add_user(&to->who, from->name) : add_group(&to->who, from->name);
+    r = user ? add_named_user(&to->who, from->name) : add_group(&to->who, from->name);
     if (r != -ENOENT)
         return r;
     log_warning("[Limits %s:%s]: there is no such %s", user ? "user" : "group",

@@ -24,9 +24,9 @@ struct limit_defaults *allowed_limits(const struct config *config,
                                       const struct config_queues *queues);
 void allowed_limits_free(struct limit_defaults *limits);
 /* Why limits cannot be in force: jobs have no cgroups. */
-#define LIMITS_NEED_KEEPERS                                                              \
+#define LIMITS_NEED_CGROUPS                                                              \
     "MemoryMax= and the other limits of jobs in [Limits] need a cgroup for each job, "   \
-    "which only a voltd with keepers of its users has (--keepers)"
+    "which a voltd has only where systemd starts its keepers (--keepers)"
 
 /* Looks up the names of one list. Any thread. Returns 0; -ENOMEM; -ENOENT with the first
  * unknown name in missing. */

@@ -258,9 +258,9 @@ static int make_limits(struct core *core, const struct life_options *o,
 
     if (!limits)
         return error_set(err, -ENOMEM, "out of memory");
-    if (limit_defaults_any(limits) && !o->keepers_dir) {
+    if (limit_defaults_any(limits) && !o->keeper_socket && !o->keepers_dir) {
         limit_defaults_free(limits);
-        return error_set(err, -EOPNOTSUPP, LIMITS_NEED_KEEPERS);
+        return error_set(err, -EOPNOTSUPP, LIMITS_NEED_CGROUPS);
     }
     core_lock(core);
     limit_defaults_set(core, limits);
@@ -397,7 +397,7 @@ int life_reload(struct core *core, const struct config *config,
 {
     struct tx tx;
 
-    if (limit_defaults_any(limits) && !run_has_keepers(core))
+    if (limit_defaults_any(limits) && !run_may_contain(core))
         return -EOPNOTSUPP;
     core_begin(&tx, core);
     int r = queues_configure(core, queues, nqueues);

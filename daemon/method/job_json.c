@@ -123,8 +123,7 @@ static void put_contained(const struct shown *s, const struct job_usage *usage)
         return;
     if (shows(s, JOB_FIELD_contained))
         wire_put_bool(s->to, "contained", usage->contained == JOB_CONTAINED_YES);
-    if (usage->contained == JOB_CONTAINED_YES)
-        put_int(s, JOB_FIELD_memory_peak_bytes, (int64_t)usage->memory_peak_kib * 1024);
+    put_known(s, JOB_FIELD_memory_peak_bytes, usage->memory_peak_kib * 1024);
     put_known(s, JOB_FIELD_oom_kills, usage->oom_kills);
 }
 

@@ -49,9 +49,9 @@ static int check_limits(const struct call *call, const struct job_spec *spec,
                    job_cgroup_names[__builtin_ctz(given)]);
     return field_fail(
         err, field,
-        "needs a cgroup for the job, and this voltd has none: it runs jobs by a keeper "
-        "of its own. Submit to the voltd of the system, which has them, or limit a "
-        "process with ulimit before volt-submit, as by `ulimit -v`");
+        "needs a cgroup for the job, which a voltd has only where systemd starts it: as "
+        "the service of the system, or by `systemctl --user start voltd`. Without one "
+        "`ulimit -v` before volt-submit limits the memory of each process");
 }
 
 int check_rights(const struct call *call, const struct job_spec *spec,

@@ -83,6 +83,7 @@ int run_open(const struct run_options *o, const struct siphash_key *secret,
     if (!run)
         return error_set(err, -ENOMEM, "out of memory");
     run->record_fd = -1;
+    run->may_contain = o->keeper_socket || o->keepers_dir;
     run->socket = strdup(o->socket);
     if (!run->socket || meters_open(&run->meters) < 0)
         return error_set(err, -ENOMEM, "out of memory");
@@ -139,6 +140,11 @@ bool run_has_keepers(const struct core *core)
     const struct run *run = parts_of(core)->run;
 
     return run->links && keeper_links_are_many(run->links);
+}
+
+bool run_may_contain(const struct core *core)
+{
+    return parts_of(core)->run->may_contain;
 }
 
 uint64_t run_keeper_away_usec(const struct core *core, uid_t owner)

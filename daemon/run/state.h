@@ -12,6 +12,7 @@
 
 struct run {
     struct keeper_links *links; /* NULL: no keeper, no kind exec */
+    bool may_contain;           /* others start the keepers */
     struct record_watch *watch; /* NULL likewise */
     int record_fd;              /* directory of the records; -1: none */
     struct record_pool spare;   /* files for the next of them; its own lock */

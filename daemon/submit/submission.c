@@ -42,7 +42,7 @@ void submission_over(struct jobs_submit_item *item, uint64_t limit, const char *
 
 bool jobs_may_be_limited(const struct core *core)
 {
-    return run_has_keepers(core);
+    return run_may_contain(core);
 }
 
 static bool is_for_keeper(const struct jobs_submit *s)

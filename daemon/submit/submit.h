@@ -51,8 +51,8 @@ void jobs_submit_init(struct jobs_submit *s, struct core *core,
                       size_t count, bool atomic);
 enum volt_poll jobs_submit_poll(struct volt_cx *cx, struct jobs_submit *s);
 void jobs_submit_fini(struct jobs_submit *s);
-/* Returns whether jobs may have cgroups: those that keepers of their users run. Which
- * limits there are each keeper says when it is to start one. */
+/* Returns whether jobs may have limits of a cgroup. Which of them there are their keeper
+ * says when it is to start one. */
 bool jobs_may_be_limited(const struct core *core);
 
 #endif

@@ -1,5 +1,6 @@
 """Jobs of a keeper that has a delegated cgroup, as the unit voltd-jobs@UID gives it: each has one of its own."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -182,3 +183,12 @@ def test_who_has_moved_away_is_found_by_its_parent(system, cgroups):
     until(lambda: "cancelled" in state(system, ALICE, job), "its end")
     assert not any(map(alive, pids))
     gone(cgroups.job(ALICE, job))
+
+
+def test_its_end_says_that_it_was_contained(system, cgroups):
+    """There is a hierarchy, and mostly none of its controllers: then a limit is in vain, and said."""
+    job = submit(system, ALICE, "--wait", "--", "true")
+    assert json.loads(call(system, ALICE, "voltctl", "status", "--json", job).stdout)["contained"] is True
+    if "pids" not in (cgroups.of(ALICE) / "cgroup.controllers").read_text().split():
+        done = call(system, ALICE, "volt-submit", "--wait", "--pids-max=7", "--", "true")
+        assert done.returncode == 125 and "cgroup: there is none that has the limits of its spec" in done.stderr, done

@@ -142,7 +142,7 @@ case $VOLT_ARRAY_INDEX in 7|500|501) echo "no data for $VOLT_ARRAY_INDEX" >&2; e
     r = private.ctl("sbatch", "train.sh")
     assert r.code == 2 and "use `volt-submit COMMAND`" in r.err
     r = private.submit("-w", "train.sh")
-    assert r.code == 3 and "--mem=4G of Slurm has no equal with a voltd of your own" in r.err
+    assert r.code == 3 and "--mem=4G of Slurm has no equal with this voltd" in r.err
     assert "1000 jobs ended: 997 succeeded, 3 failed" in r.err
     ident = r.lines[0]
     assert (private.dir / "out/500.log").read_text() == "step 500\nno data for 500\n"

@@ -5,11 +5,19 @@ import json
 
 import pytest
 
-from test_keepers import ALICE, BOB, call, start, submit, system  # noqa: F401
+import activator
+from activator import ALICE, BOB, call, start, submit
+from conftest import needs_root
 
 GIVEN = ["--mem=4G", "--mem-high=3000M", "--swap=0", "--pids-max=100", "--cpu-max=250%", "--cpu-weight=50", "--io-weight=7"]
 LIMITS = {"memory_max": 4 << 30, "memory_high": 3000 << 20, "swap_max": 0, "pids_max": 100, "cpu_max": 250,
           "cpu_weight": 50, "io_weight": 7}
+
+
+@pytest.fixture
+def system(private):
+    with activator.system(private) as daemon:
+        yield daemon
 
 
 def shown(daemon, ident, uid=ALICE):
@@ -21,6 +29,7 @@ def shown(daemon, ident, uid=ALICE):
     return limits
 
 
+@needs_root
 def test_they_are_kept_shown_and_edited(system):
     held = submit(system, ALICE, "--hold", *GIVEN, "--", "true")
     array = submit(system, ALICE, "--hold", "--array=1-3", "--mem=1M", "--", "true")
@@ -47,6 +56,14 @@ def test_they_are_kept_shown_and_edited(system):
     assert call(system, ALICE, "voltctl", "cancel", held, array).returncode == 0
 
 
+@needs_root
+def test_a_keeper_without_a_cgroup_starts_no_job_that_has_limits(system):
+    done = call(system, ALICE, "volt-submit", "-w", "--pids-max=7", "--", "true")
+    assert done.returncode == 125, done
+    assert "could not be started: cgroup: there is none that has the limits of its spec" in done.stderr, done
+
+
+@needs_root
 def test_a_key_stands_for_its_limits_too(system):
     first = submit(system, ALICE, "--hold", "--key=k", "--mem=1G", "--", "true")
     assert submit(system, ALICE, "--hold", "--key=k", "--mem=1024M", "--", "true") == first
@@ -56,6 +73,7 @@ def test_a_key_stands_for_its_limits_too(system):
     assert call(system, ALICE, "voltctl", "cancel", first).returncode == 0
 
 
+@needs_root
 def test_a_script_of_slurm_has_its_limit(system):
     script = system.dir / "job.sh"
     script.write_text("#!/bin/sh\n#SBATCH --mem=4G\ntrue\n")
@@ -86,7 +104,7 @@ def test_what_is_no_limit(shared, option, err):
 
 
 def test_a_voltd_with_a_keeper_of_its_own_refuses_them(shared):
-    why = "needs a cgroup for the job, and this voltd has none: it runs jobs by a keeper of its own. Submit to the"
+    why = "needs a cgroup for the job, which a voltd has only where systemd starts it"
     for option in GIVEN:
         r = shared.submit(option, "--", "true")
         assert r.code == 125 and r.err.startswith(f"volt-submit: {option.split('=')[0]}: {why}"), r
@@ -100,7 +118,7 @@ def test_a_voltd_with_a_keeper_of_its_own_refuses_them(shared):
     script.write_text("#!/bin/sh\n#SBATCH --mem=4G\ntrue\n")
     script.chmod(0o755)
     r = shared.submit("-w", script)  # as scripts of Slurm are to run as they are
-    assert r.code == 0 and "--mem=4G of Slurm has no equal with a voltd of your own" in r.err, r
+    assert r.code == 0 and "--mem=4G of Slurm has no equal with this voltd" in r.err, r
 
 
 def ended(step, limits=None, **also):
@@ -149,6 +167,7 @@ def test_what_ran_says_whether_it_was_contained(private):
 
 
 
+@needs_root
 def test_limits_of_the_configuration(system):
     """What a job does not give: by user, by group, by everybody; kept with the job, and not compared."""
     before = submit(system, ALICE, "--hold", "--", "true")

@@ -138,6 +138,33 @@ def check_contained():
     check("its cgroup has gone", until(lambda: not cgroup_of(job).exists()))
 
 
+def check_limits_of_jobs():
+    """Limits of a job are those of its cgroup, and its end tells of them."""
+    job = run("volt-submit", "--mem=64M", "--mem-high=60M", "--swap=0", "--pids-max=20", "--cpu-max=50%", "--cpu-weight=7",
+              "--io-weight=9", "--", "sleep", "300", user="alice")[1].strip()
+    until(lambda: status_of(job).get("state") == "running")
+    files = {"memory.max": str(64 << 20), "memory.high": str(60 << 20), "memory.swap.max": "0", "pids.max": "20",
+             "cpu.max": "50000 100000", "cpu.weight": "7"}
+    found = {name: (cgroup_of(job) / name).read_text().strip() for name in files}
+    check("limits of a job are in its cgroup", found == files, found)
+    run("voltctl", "cancel", job, user="alice")
+    # tail keeps what it is to print at the end.
+    status, out, err = run("volt-submit", "-w", "--mem=32M", "--swap=0", "--", "sh", "-c",
+                           "head -c 64M /dev/zero | tail -c 63M | wc -c", user="alice")
+    job = out.strip()
+    end = status_of(job)
+    check("what needs twice its memory ends as oom", status == 137 and end.get("result") == "oom" and
+          end.get("step") == "job" and end.get("contained") and end.get("oom_kills", 0) > 0, (status, err, end))
+    check("and says its peak", 16 << 20 < end.get("memory_peak_bytes", 0) <= 32 << 20, end)
+    said = run("voltctl", "status", job, user="alice")[1]
+    check("and whose limit it was", "it needed more than --mem=32M" in said and "limit 32M" in said, said)
+    status, out, err = run("volt-submit", "-w", "--mem=32M", "--", "sh", "-c", "kill -9 $$", user="alice")
+    end = status_of(out.strip())
+    check("another SIGKILL is none", status == 137 and end.get("result") == "signal" and "oom_kills" not in end, end)
+    status, out, err = run("volt-submit", "-w", "--pids-max=1", "--", "sh", "-c", "(true) && (true)", user="alice")
+    check("a job has no more processes than it may", status not in (0, 125), (status, err))
+
+
 def check_walls():
     """What one user's job can see of another's, of voltd and of its keeper."""
     words = output_of(f"ls /run/voltd-rec /var/lib/voltd /var/cache/voltd-scripts/{BOB} 2>&1; "
@@ -255,5 +282,5 @@ def check_account():
           status_of(job, "carol"))
 
 
-KEEPERS = (check_units, check_sockets, check_identity, check_contained, check_walls, check_keeper_ends, check_restart_all,
+KEEPERS = (check_units, check_sockets, check_identity, check_contained, check_limits_of_jobs, check_walls, check_keeper_ends, check_restart_all,
            check_kill_unit, check_group, check_by_hand, check_account)
