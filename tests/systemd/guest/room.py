@@ -8,8 +8,8 @@ import clean_room
 from keepers import ALICE, jobs_unit, keeper
 from vm import check, run, show
 
-# Where a job lives.
-CGROUP = f"/voltd.slice/voltd-{ALICE}.slice/{jobs_unit()}/keeper"
+# Where the first attempt of a job lives.
+CGROUP = f"0::/voltd.slice/voltd-{ALICE}.slice/{jobs_unit()}/jobs/{{}}.1"
 POLLUTED = """[Service]
 Environment=POLLUTED=1 LD_POLLUTED=1 HOME=/nowhere VOLT_ATTEMPT=9
 UMask=0173
@@ -31,7 +31,7 @@ def limits_of(pid):
     return {f"limit.{name}": "{} {}".format(*resource.prlimit(pid, i)) for i, name in enumerate(NAMES)}
 
 
-def expected():
+def expected(job):
     """LANG is that of the machine, as PID 1 has it."""
     groups = os.getgrouplist("alice", pwd.getpwnam("alice").pw_gid)
     bound = next(line.split()[1] for line in pathlib.Path("/proc/1/status").read_text().splitlines()
@@ -45,7 +45,7 @@ def expected():
         "Seccomp": "0",
         "loginuid": str(ALICE),
         "keyring": f"keyring;{ALICE};{ALICE};3f030000;_ses",
-        "cgroup": f"0::{CGROUP}",
+        "cgroup": CGROUP.format(job),
         "environment": " ".join(["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "USER", *clean_room.OWN_NAMES]),
         **limits_of(1),
         **limits_of(int(show(keeper(), "MainPID"))),
@@ -63,7 +63,7 @@ def check_clean_room():
     check("voltd starts with a polluted environment, limits, umask and niceness", status == 0, err)
     job = run("volt-submit", "--wait", "--no-limits", "--", "/test/clean_room", user="alice")[1].strip()
     found = clean_room.found(run("voltctl", "logs", job, user="alice")[1])
-    wrong = clean_room.differences(found, expected())
+    wrong = clean_room.differences(found, expected(job))
     check(f"a job has nothing of that: {len(found)} things are as in the golden list", wrong == {}, wrong)
     run("systemctl", "unset-environment", "POLLUTED", "TMPDIR", "VOLT_QUEUE")
     dropin.unlink()
