@@ -43,7 +43,7 @@ void run_free(struct run *run); /* NULL allowed */
 bool run_has_keeper(const struct core *core);
 /* Whether each user has a keeper of its own. */
 bool run_has_keepers(const struct core *core);
-/* Returns whether jobs may have cgroups: others start the keepers, which may be in one. */
+/* Returns whether jobs may have cgroups: others start the keepers, perhaps in one. */
 bool run_may_contain(const struct core *core);
 /* Whether a keeper can be asked to run processes of that user: 0; -EOPNOTSUPP: there is
  * no keeper at all; or as keeper_links_check(). */
