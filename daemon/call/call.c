@@ -16,7 +16,7 @@
 static void give_message_back(struct call *call)
 {
     if (call->holds_message) {
-        turn_did(call->caller.turn, 0, call->caller.in->scan.bytes);
+        turn_did_whole(call->caller.turn, call->caller.in->scan.bytes);
         frame_done(call->caller.in);
     }
     call->holds_message = false;

@@ -12,7 +12,7 @@
  * When a sum is used up the task wakes itself, leaves its place among the connections of
  * its user (share.h), and goes on behind the others. A single item that is larger than
  * the rest of a turn (a spec, a line of a list, a piece of output) is done all the same:
- * a turn is exceeded by at most one item.
+ * a turn is exceeded by at most one item. Scanning and freeing use up the turn, not more.
  *
  * Work that cannot be divided runs on a thread that is no worker (volt_block_in_place()):
  *
@@ -66,6 +66,13 @@ static inline void turn_did(struct turn *t, size_t entries, size_t bytes)
 {
     t->entries += entries;
     t->bytes += bytes;
+}
+/* Counts bytes of work that is not divided: at most what is left of the turn. */
+static inline void turn_did_whole(struct turn *t, size_t bytes)
+{
+    const size_t left = turn_bytes_left(t);
+
+    t->bytes += bytes < left ? bytes : left;
 }
 /* Adds the turn to the counts. */
 void turn_end(const struct turn *t, struct turn_counts *counts);

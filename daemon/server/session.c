@@ -285,7 +285,7 @@ static enum scan_result next_message(struct session *s, char **ret_text, size_t 
     const size_t before = s->in.scanned;
     enum scan_result got = frame_next(&s->in, ret_text, ret_len);
 
-    turn_did(&s->turn, 0, s->in.scanned - before);
+    turn_did_whole(&s->turn, s->in.scanned - before);
     return got;
 }
 
