@@ -56,7 +56,8 @@ struct replay {
     struct job *ended;    /* the latest job, if it is an array that has ended */
     struct job_news last; /* last event of that array */
     struct array_fold fold;
-    uint64_t *taken; /* jobs whose key a later job has taken over */
+    struct array *array; /* of the latest job; NULL: it is none */
+    uint64_t *taken;     /* jobs whose key a later job has taken over */
     size_t ntaken;
     bool lacks_key_rows; /* the store's format is older than rows of keys */
     struct job *edited;  /* the latest job, if it was edited; edits: how */
@@ -184,10 +185,14 @@ static int end_edits(struct replay *r)
     return result == -EBADMSG ? refuse(r, &key, job_event_name(JOB_EV_EDIT)) : result;
 }
 
-/* Finishes the latest job: all its facts have come. */
+/* Finishes the latest job: all its facts have come. An edit of an earlier job may have
+ * made it wait for this one, so whether it has ended is known before edges look. */
 static int end_job(struct replay *r)
 {
     end_ended_array(r);
+    if (r->array)
+        array_replay_end(r->array);
+    r->array = NULL;
     return end_edits(r);
 }
 
@@ -223,6 +228,7 @@ static int replay_job(struct replay *r, const struct store_loaded_job *loaded)
     if (job_update(&job->status, &submit) < 0)
         return refuse(r, &key, "event submit");
     if (job->array) {
+        r->array = job->array;
         array_replay_begin(job->array);
         (void)array_update(job->array, ARRAY_WHOLE, &submit, &(struct array_effects){0});
     }
@@ -356,12 +362,10 @@ static int derive(struct core *core, struct job *job)
 
     if (!u)
         return -ENOMEM;
-    if (job->array) {
-        array_replay_end(job->array);
+    if (job->array)
         count_array(parts_of(core)->counts, job->array);
-    } else {
+    else
         count(parts_of(core)->counts, &job->status);
-    }
     if (!jobs_done(job))
         derive_front(u, job);
     if (!jobs_done(job))

@@ -463,6 +463,31 @@ static void what_was_met_before_a_crash_stays_so(void **state)
     replay_unload(&core);
 }
 
+/* An edit has made a job wait for a later one, an array whose cancel is all that the store
+ * has of its end. */
+static void a_later_array_that_was_cancelled_has_ended(void **state)
+{
+    struct store *s = replay_store(0);
+    struct core core;
+    struct tx tx;
+
+    (void)state;
+    submit_after(s, 3, 6, 9);
+    submit(s, 6, 4);
+    put(s, 6, NO_OFFSET, &cancel);
+    submit(s, 9, 0);
+    store_free(s);
+    replay_load(&core);
+    assert_true(jobs_done(table_get(&core.table, 6)));
+    tx_init(&tx, &core);
+    assert_int_equal(dependents_run(&tx), 0);
+    const struct doom *doom = doom_first(core.parts.admit);
+    assert_non_null(doom);
+    assert_ptr_equal(doom->waiter, &table_get(&core.table, 3)->waiter);
+    tx_carry_out(&tx);
+    replay_unload(&core);
+}
+
 /* The store says of two jobs that they replace job 1: one is of its user, and one of
  * another, as a store may say that was written when keys of two users could collide. */
 static void a_job_is_replaced_by_its_owner_alone(void **state)
@@ -857,6 +882,7 @@ int main(void)
         T(a_retry_may_be_cancelled_before_it_begins),
         T(a_job_is_replaced_by_its_owner_alone),
         T(what_was_met_before_a_crash_stays_so),
+        T(a_later_array_that_was_cancelled_has_ended),
         T(ids_are_above_those_of_the_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
