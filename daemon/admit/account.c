@@ -155,6 +155,28 @@ void account_leave(struct account *a, bool slotted)
     rest(a);
 }
 
+/* --- slots -------------------------------------------------------------------------- */
+
+bool account_user_is_limited(const struct accounts *all, const struct account_user *u)
+{
+    return u->away || (all->user_most && u->slots >= all->user_most);
+}
+
+void account_add_slots(struct account *a, uint64_t n)
+{
+    a->slots += n;
+    a->user->slots += n;
+    queue_add_slots(a->queue, n);
+}
+
+void account_sub_slots(struct account *a, uint64_t n)
+{
+    assert(a->slots >= n && a->user->slots >= n);
+    a->slots -= n;
+    a->user->slots -= n;
+    queue_sub_slots(a->queue, n);
+}
+
 /* --- starts and ends ---------------------------------------------------------------- */
 
 uint64_t account_cost(const struct account *a, uint64_t amount, uint64_t capacity)

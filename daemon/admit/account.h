@@ -27,7 +27,7 @@ struct job_queue;
 
 #define ACCOUNT_EXPECTED UINT64_C(1000000) /* us, until a job has ended */
 
-/* A user, in all queues. */
+/* A user, in all queues. It is limited while it may have no slot more in any of them. */
 struct account_user {
     struct hash_node hash;
     uid_t uid;
@@ -35,6 +35,7 @@ struct account_user {
     bool is_missed; /* in accounts.missed */
     struct list_node node;
     uint64_t waiting; /* classes in the line that want slots, in all queues */
+    uint64_t slots;   /* slots of its jobs, in all queues */
 };
 
 struct account {
@@ -58,7 +59,8 @@ struct account {
 struct accounts {
     struct siphash_key secret;
     struct hash_table table, users;
-    bool begin_away; /* users do */
+    bool begin_away;    /* users do */
+    uint32_t user_most; /* slots that each user may have in all queues; 0: any number */
     struct list missed;
 };
 
@@ -66,6 +68,8 @@ struct accounts {
 struct account_user *account_user_get(struct accounts *all, uid_t uid);
 /* Sets whether it is away, and misses it if it is. */
 void account_user_set_away(struct accounts *all, struct account_user *u, bool away);
+/* Returns whether it is limited: away, or at user_most. */
+bool account_user_is_limited(const struct accounts *all, const struct account_user *u);
 /* Returns a user that is missed, which is not any more; NULL: none is. */
 struct account_user *accounts_missed(struct accounts *all);
 
@@ -80,6 +84,9 @@ void accounts_fini(struct accounts *all);
 /* Count a class of the account that joins or leaves the line; slotted: it wants slots. */
 void account_join(struct accounts *all, struct account *a, bool slotted);
 void account_leave(struct account *a, bool slotted);
+/* Count slots that jobs of the account take or release, also for its user and queue. */
+void account_add_slots(struct account *a, uint64_t n);
+void account_sub_slots(struct account *a, uint64_t n);
 /* Charges a start of `amount` of `capacity`, takes such a charge back, or replaces it at
  * the end of the job. All three do the same to the virtual time of the queue. */
 void account_start(struct account *a, uint64_t amount, uint64_t capacity);

@@ -222,6 +222,17 @@ void admission_resize_named(struct admission *a, struct resource *r, uint64_t ca
     resource_due(a, r);
 }
 
+void admission_set_user_most(struct admission *a, uint32_t most)
+{
+    struct hash_cursor c = {0};
+
+    if (a->accounts.user_most == most)
+        return;
+    a->accounts.user_most = most;
+    for (struct hash_node *n; (n = hash_table_each(&a->accounts.table, &c));)
+        standing_user(a, list_thing(n, struct account, hash));
+}
+
 void admission_set_bypass(struct admission *a, const struct admission_bypass *bypass)
 {
     a->bypass = *bypass;

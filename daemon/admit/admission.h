@@ -167,9 +167,9 @@ void admission_gone(struct admission *a, struct waiter *w, uint64_t n, uint64_t 
 /* --- the first of the line ---------------------------------------------------------- */
 /* Fills in up to n waiters that wait only for slots, in the order in which they would get
  * them if each ran for its user's expected duration. An array comes once. Fills in none
- * if users of an eligible queue have a limit, or if more than eight queues may get slots;
- * ends behind 256 classes with claims, and lanes of users that are away. Returns their
- * number. */
+ * if users have a limit, all or those of an eligible queue, or if more than eight queues
+ * may get slots; ends behind 256 classes with claims, and lanes of users that are away.
+ * Returns their number. */
 size_t admission_peek(struct admission *a, struct waiter **ret_waiters, size_t n);
 /* Returns whether the waiter's queue and user may have a slot now. */
 bool admission_may_have_slot(const struct waiter *w);
@@ -233,6 +233,9 @@ void admission_resize(struct admission *a, uint32_t slots);
  * Claims that are taken stay taken. */
 void admission_resize_named(struct admission *a, struct resource *r, uint64_t capacity,
                             uint64_t per_usec);
+/* Sets how many slots each user may have in all queues; 0: any number. Jobs that have
+ * more keep them. */
+void admission_set_user_most(struct admission *a, uint32_t most);
 /* How often, and for how long, a waiter that lacks locks and a slot may be passed:
  * standing.h. */
 struct admission_bypass {

@@ -5,20 +5,6 @@
 
 /* --- counts ------------------------------------------------------------------------- */
 
-/* Returns the slots of the user's jobs, in all queues. */
-static uint64_t own_slots(const struct admission *a, uid_t uid)
-{
-    uint64_t sum = 0;
-
-    for (const struct list_node *n = a->queues.first; n; n = n->next) {
-        const struct account *account =
-            account_find(&a->accounts, list_thing(n, struct job_queue, node), uid);
-
-        sum += account ? account->slots : 0;
-    }
-    return sum;
-}
-
 static uint64_t own_holdings(const struct admission *a, const struct resource *r,
                              uid_t uid)
 {
@@ -92,6 +78,8 @@ static enum reason_kind kind_of_slots(const struct admission *a, const struct cl
         return REASON_QUEUE;
     if (p->user_most && c->account->slots >= p->user_most)
         return REASON_USER;
+    if (a->accounts.user_most && c->account->user->slots >= a->accounts.user_most)
+        return REASON_USER_ALL;
     return a->slots.used < a->slots.capacity ? REASON_KEPT : REASON_SLOTS;
 }
 
@@ -152,6 +140,7 @@ enum job_wait explain_wait(enum reason_kind kind, bool in_front)
     case REASON_CONDITION:
     case REASON_QUEUE:
     case REASON_USER:
+    case REASON_USER_ALL:
     case REASON_SLOTS:
     case REASON_KEPT:
     case REASON_TURN:
@@ -167,7 +156,8 @@ static bool is_alone(const struct admission *a, const struct waiter *w, uint32_t
     const struct class *c = w->class;
     const struct queue_policy *p = &c->account->queue->policy;
 
-    return c->slotted && c->named == named && !p->most && !p->user_most && !a->kept &&
+    return c->slotted && c->named == named && !p->most && !p->user_most &&
+           !a->accounts.user_most && !a->kept &&
            (a->slots.used < a->slots.capacity ||
             (c->elements && admission_position(w) == 0));
 }
@@ -189,7 +179,7 @@ static void add_rate(const struct admission *a, const struct waiter *w,
                          (int64_t)(r->capacity * r->per_usec + now);
     reason->slots.capacity = a->slots.capacity;
     reason->slots.used = a->slots.used;
-    reason->slots.own = own_slots(a, w->class->account->uid);
+    reason->slots.own = w->class->account->user->slots;
 }
 
 
@@ -222,7 +212,7 @@ static struct reason of_slots(struct admission *a, struct class *c,
 {
     const struct job_queue *q = c->account->queue;
     const struct queue_policy *p = &q->policy;
-    const uint64_t own = own_slots(a, c->account->uid);
+    const uint64_t own = c->account->user->slots;
     struct reason reason = {.kind = kind,
                             .queue = p->name,
                             .wanted = 1,
@@ -238,6 +228,10 @@ static struct reason of_slots(struct admission *a, struct class *c,
     } else if (kind == REASON_USER) {
         reason.used = c->account->slots;
         reason.capacity = p->user_most;
+        reason.others = 0;
+    } else if (kind == REASON_USER_ALL) {
+        reason.used = own;
+        reason.capacity = a->accounts.user_most;
         reason.others = 0;
     }
     return reason;

@@ -27,6 +27,7 @@ enum reason_kind {
     REASON_AWAY,       /* its user is away: nothing is there that would run its jobs */
     REASON_QUEUE,      /* its queue has all slots that it may have */
     REASON_USER,       /* its user has all slots that it may have in the queue */
+    REASON_USER_ALL,   /* the same over all queues */
     REASON_ARRAY,      /* as many elements run as may at once */
     REASON_IMPOSSIBLE, /* its claim exceeds the capacity */
     REASON_RATE,

@@ -113,6 +113,11 @@ static int slots_text(const struct reason *r, char *ret, size_t size)
         return snprintf(ret, size,
                         "user has %" PRIu64 " of %" PRIu64 " slots in its queue%s", r->used,
                         r->capacity, name);
+    case REASON_USER_ALL:
+        return snprintf(ret, size,
+                        "user has %" PRIu64 " of %" PRIu64
+                        " slots over all queues (MaxRunningPerUser=)",
+                        r->used, r->capacity);
     case REASON_ARRAY:
         return snprintf(ret, size,
                         "array runs %" PRIu64 " of %" PRIu64 " elements at once", r->used,

@@ -56,8 +56,7 @@ static void charge(struct class *c)
     const struct class_share share = class_share(c);
 
     account_start(c->account, share.amount, share.capacity);
-    c->account->slots += share.amount;
-    queue_add_slots(c->account->queue, share.amount);
+    account_add_slots(c->account, share.amount);
 }
 
 static void take(struct class *c, uint64_t now)
@@ -140,12 +139,8 @@ bool admission_try_named(struct admission *a, struct waiter *w, uint64_t now)
 /* Releases slots and limits of n attempts that are over or were undone. */
 static void give_slots(struct admission *a, struct class *c, uint64_t n)
 {
-    const uint64_t slots = n * class_share(c).amount;
-
     class_give(c, n);
-    assert(c->account->slots >= slots);
-    c->account->slots -= slots;
-    queue_sub_slots(c->account->queue, slots);
+    account_sub_slots(c->account, n * class_share(c).amount);
     if (c->place == CLASS_SHORT && c->short_of->resource == c->elements)
         standing_retry(a, c);
 }
@@ -206,25 +201,20 @@ void admission_ended(struct admission *a, struct waiter *w, uint64_t n, uint64_t
 void admission_lend(struct admission *a, struct waiter *w, uint64_t now)
 {
     struct class *c = w->class;
-    const uint64_t slots = class_share(c).amount;
 
     a->now = now;
     class_lend(c);
-    assert(c->account->slots >= slots);
-    c->account->slots -= slots;
-    queue_sub_slots(c->account->queue, slots);
+    account_sub_slots(c->account, class_share(c).amount);
     has_changed(a, c->account);
 }
 
 void admission_take_back(struct admission *a, struct waiter *w, uint64_t now)
 {
     struct class *c = w->class;
-    const uint64_t slots = class_share(c).amount;
 
     a->now = now;
     class_take_back(c, now);
-    c->account->slots += slots;
-    queue_add_slots(c->account->queue, slots);
+    account_add_slots(c->account, class_share(c).amount);
     has_changed(a, c->account);
 }
 

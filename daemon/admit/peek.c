@@ -160,8 +160,8 @@ static struct class *only_class(const struct lane *t)
 /* --- queues ------------------------------------------------------------------------- */
 
 /* Begins with the queues whose jobs may get slots. Returns false if the order cannot be
- * found here: users of a queue have limits, there are too many queues, or too many users
- * are away. */
+ * found here: users have limits, there are too many queues, or too many users are
+ * away. */
 static bool begin(struct peek *p, const struct admission *a)
 {
     p->n = p->nqueues = 0;
@@ -172,7 +172,7 @@ static bool begin(struct peek *p, const struct admission *a)
 
         if (!l->slotted || queue_state(q) == QUEUE_IS_LIMITED)
             continue;
-        if (p->nqueues == PEEK_QUEUES || q->policy.user_most)
+        if (p->nqueues == PEEK_QUEUES || q->policy.user_most || a->accounts.user_most)
             return false;
         p->queues[p->nqueues++] = (struct peek_queue){.queue = q,
                                                       .time = virtual_time(&q->time),

@@ -22,9 +22,11 @@ static bool queue_is_able(const struct lane *l)
 /* Returns whether the user may have no slot more in the queue. */
 static bool account_is_limited(const struct account *a)
 {
-    const uint32_t most = a->queue->policy.user_most;
+    const struct job_queue *q = a->queue;
+    const uint32_t most = q->policy.user_most;
 
-    return a->user->away || (most && a->slots >= most);
+    return account_user_is_limited(&q->all->accounts, a->user) ||
+           (most && a->slots >= most);
 }
 
 static bool user_is_limited(const struct lane *l)
@@ -409,12 +411,34 @@ static void all_due(struct admission *a, struct list *holds_up, size_t node)
     }
 }
 
+/* Marks all resources as due that are left to accounts of the user. */
+static void user_due(struct admission *a, uid_t uid)
+{
+    for (struct list_node *n = a->queues.first; n; n = n->next) {
+        struct account *account =
+            account_find(&a->accounts, list_thing(n, struct job_queue, node), uid);
+
+        if (account)
+            all_due(a, &account->holds_up, offsetof(struct resource, left_by));
+    }
+}
+
+/* Marks what is left to the account as due if it may have no slot more, and what is left
+ * to its user in all queues if the user is limited. */
+static void account_due(struct admission *a, struct account *account)
+{
+    if (account_user_is_limited(&a->accounts, account->user))
+        user_due(a, account->uid);
+    else if (account_is_limited(account))
+        all_due(a, &account->holds_up, offsetof(struct resource, left_by));
+}
+
 void standing_slots(struct admission *a, struct account *account)
 {
     const bool full = is_full(a);
 
-    if (account && account_is_limited(account))
-        all_due(a, &account->holds_up, offsetof(struct resource, left_by));
+    if (account)
+        account_due(a, account);
     for (struct list_node *n = a->queues.first; n; n = n->next) {
         struct job_queue *q = list_thing(n, struct job_queue, node);
         const enum queue_state state = queue_state(q);

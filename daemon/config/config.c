@@ -102,6 +102,8 @@ static const struct key keys[] = {
      2000000, "a number from 1 to 100000000", false},
     {"Limits", "MaxBytesPerUser", KEY_SIZE, FIELD(max_bytes_per_user), MIB, TIB, GIB,
      "a size from 1M to 1T", false},
+    {"Limits", "MaxRunningPerUser", KEY_COUNT, FIELD(max_running_per_user), 0, 100000, 0,
+     "a number from 0 (any number) to 100000", false},
     {"Limits", "MaxKeysPerUser", KEY_COUNT, FIELD(max_keys_per_user), 1, 100000000,
      1000000, "a number from 1 to 100000000", false},
     {"Limits", "MaxOutputBacklog", KEY_SIZE, FIELD(max_output_backlog), 64 * KIB, GIB,

@@ -72,6 +72,7 @@ struct config {
     uint64_t max_jobs;                   /* MaxJobs=: jobs not ended, of all users */
     uint64_t max_jobs_per_user;          /* MaxJobsPerUser=: jobs not ended */
     uint64_t max_bytes_per_user;         /* MaxBytesPerUser=: specs of jobs not ended */
+    uint64_t max_running_per_user;       /* MaxRunningPerUser=: slots of one user */
     uint64_t max_keys_per_user;  /* MaxKeysPerUser=: keys, of ended jobs as well */
     uint64_t max_output_backlog; /* MaxOutputBacklog=: bytes a peer has not read yet */
     uint64_t max_watch_backlog;  /* MaxWatchBacklog=: events a watcher lags behind */

@@ -13,7 +13,8 @@
  * slots allow, and a job can start the same work by fork(). A user gets no more slot time
  * either: a job's slot time runs from its start to its end, lent or not. But if many jobs
  * of a user take their slots back, that many jobs more run, beyond Max= and MaxPerUser=
- * of the queue as well, and other jobs wait until these have ended.
+ * of the queue and MaxRunningPerUser= as well, and other jobs wait until these have
+ * ended.
  *
  * The store holds nothing of this. After a restart of voltd the jobs have their slots,
  * and callers that still wait call again. */

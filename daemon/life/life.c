@@ -176,6 +176,7 @@ static struct job_limits limits_of(const struct config *c)
 static void limit(struct core *core, const struct config *c)
 {
     *parts_of(core)->limits = limits_of(c);
+    admission_set_user_most(parts_of(core)->admit, (uint32_t)c->max_running_per_user);
     vat_u64_store(&parts_of(core)->outputs->fold, c->fold_output, VAT_RLX);
 }
 
@@ -273,7 +274,6 @@ static int make_rooms(struct core *core, const struct life_options *o,
 {
     struct parts *p = parts_to_set(core);
 
-    limit(core, o->config);
     p->admit = admission_new(&p->keys->secret, 0);
     p->life = calloc(1, sizeof(*p->life));
     p->dispatch = dispatch_new();
@@ -282,6 +282,7 @@ static int make_rooms(struct core *core, const struct life_options *o,
         changes_open(core, &p->changes) < 0 || follows_open(&p->follows) < 0)
         return error_set(err, -ENOMEM, "out of memory");
     p->life->state_fd = -1;
+    limit(core, o->config);
     early_limit(core, o->config->start_ahead);
     const int r = make_queues(core, o, err);
     return r < 0 ? r : make_limits(core, o, err);

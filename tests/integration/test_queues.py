@@ -367,6 +367,25 @@ def test_slots_that_nothing_can_have_are_not_kept(private):
         assert ended(v, submit(v, sh(":")))["result"] == "success"
 
 
+@needs_root
+def test_what_one_user_may_run_over_all_queues(private):
+    """MaxRunningPerUser= counts the jobs of both queues, of each user alone; reload changes it."""
+    start_for_all(private, config=config(9) + "[Queue night]\n[Limits]\nMaxRunningPerUser=2\n")
+    with private.connect() as v:
+        jobs = [submit(v, sh(gated(private), queue=name)) for name in ("default", "night", "night")]
+        until(lambda: running(v, *jobs[:2]) == 2)
+        third = private.ctl("why", jobs[2]).lines[0]
+        assert third == f"job {jobs[2]}: user has 2 of 2 slots over all queues (MaxRunningPerUser=)", third
+        other = speak_as(private, DAEMON, JOBS + "Submit", {"spec": sh("true")})["parameters"]["id"]
+        assert ended(v, other)["result"] == "success"
+        assert get(v, jobs[2])["state"] == "queued"
+        private.config.write_text(config(9) + "[Queue night]\n")
+        assert private.ctl("reload").code == 0
+        until(lambda: running(v, *jobs) == 3)
+        open_gate(private)
+        wait(v, *jobs)
+
+
 def test_a_queue_that_goes_runs_what_it_has(private):
     private.start(config=config(1) + NIGHT)
     with private.connect() as v:

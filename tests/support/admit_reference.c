@@ -40,6 +40,11 @@ uint64_t ref_used(const struct ref *r)
     return slots_of(r, -1, -1);
 }
 
+bool ref_is_at_limit(const struct ref *r, int user)
+{
+    return r->user_most && slots_of(r, -1, user) >= r->user_most;
+}
+
 static const struct ref_claim *claim_on(const struct ref_job *j, int resource)
 {
     for (int i = 0; i < j->n; i++)
@@ -94,7 +99,8 @@ static bool is_limited(const struct ref *r, const struct ref_job *j)
 
     if (q->paused)
         return true;
-    return j->slot && (r->away[j->user] || (q->most && slots_of(r, j->queue, -1) >= q->most) ||
+    return j->slot && (r->away[j->user] || ref_is_at_limit(r, j->user) ||
+                       (q->most && slots_of(r, j->queue, -1) >= q->most) ||
                        (q->user_most && slots_of(r, j->queue, j->user) >= q->user_most));
 }
 

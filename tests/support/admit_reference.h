@@ -60,7 +60,8 @@ struct ref {
     struct ref_resource resources[REF_RESOURCES];
     bool away[REF_USERS];
     uint64_t slots, now;
-    uint32_t bypass; /* times */
+    uint32_t user_most; /* slots of a user in all queues; 0: any */
+    uint32_t bypass;    /* times */
 };
 
 void ref_init(struct ref *r);
@@ -88,6 +89,8 @@ bool ref_may_be_kept(const struct ref *r, int job);
 const char *ref_passes(struct ref *r, int job);
 
 uint64_t ref_used(const struct ref *r);
+/* Whether the user has all slots that it may have over all queues. */
+bool ref_is_at_limit(const struct ref *r, int user);
 /* Whether a is before b in the line. */
 bool ref_before(const struct ref *r, int a, int b);
 

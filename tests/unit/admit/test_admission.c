@@ -534,6 +534,30 @@ static void queues_are_peeked_in_their_order(void **state)
         admission_forget(a, &w[i]);
 }
 
+/* The limit of a user over all queues does not count what is lent. */
+static void what_is_lent_is_free_for_its_user(void **state)
+{
+    struct job_queue *other = add_queue((struct queue_policy){0});
+    struct waiter w[3] = {{.rank = 0}};
+
+    (void)state;
+    admission_resize(a, 5);
+    admission_set_user_most(a, 1);
+    enter(&w[0], 1, 0);
+    enter_queue(&w[1], other, 1, 0);
+    starts(&w[0]);
+    assert_null(next());
+    admission_lend(a, &w[0], 0);
+    starts(&w[1]);
+    admission_take_back(a, &w[0], 0);
+    enter_queue(&w[2], other, 1, 0);
+    ends(&w[1], 1);
+    assert_null(next()); /* the one that has its slot back is one */
+    ends(&w[0], 1);
+    starts(&w[2]);
+    ends(&w[2], 1);
+}
+
 static void how_much_is_peeked(void **state)
 {
     struct job_queue *limited = add_queue((struct queue_policy){.user_most = 1});
@@ -555,6 +579,10 @@ static void how_much_is_peeked(void **state)
     admission_enter(a, &v, 0); /* it is in the line before those that need slots */
     assert_int_equal(admission_peek(a, seen, 9), 8);
     assert_ptr_equal(seen[0], &w[0]);
+    assert_int_equal(admission_peek(a, seen, 3), 3);
+    admission_set_user_most(a, 1);
+    assert_int_equal(admission_peek(a, seen, 3), 0);
+    admission_set_user_most(a, 0);
     assert_int_equal(admission_peek(a, seen, 3), 3);
     for (int i = 0; i < 9; i++)
         admission_forget(a, &w[i]);
@@ -788,6 +816,7 @@ int main(void)
         T(slots_bound_what_runs),
         T(a_slot_is_lent),
         T(what_is_lent_is_free_in_its_queue),
+        T(what_is_lent_is_free_for_its_user),
         T(no_slot_no_wait),
         T(one_that_leaves),
         T(a_new_user_is_next),

@@ -74,6 +74,8 @@ enum {
     RESIZES,
     PAUSES,
     AWAYS,
+    USER_LIMITS,
+    AT_LIMIT,
     SURVIVORS,
     CRASHES,
     LENT,
@@ -96,10 +98,11 @@ enum {
     COVERED
 };
 static const char *const covered_names[COVERED] = {
-    "starts",       "claims_3",  "lock_and_rate", "resizes",    "pauses",   "aways",    "survivors",
-    "crashes",      "lent",      "taken_back",    "over",       "edits",    "holds",
-    "cancels",      "put_backs", "forced",        "elements",   "ticks",    "passed",
-    "out_of_order", "blocked",   "short",         "impossible", "reserved", "peeked"};
+    "starts",      "claims_3", "lock_and_rate", "resizes",      "pauses",    "aways",
+    "user_limits", "at_limit", "survivors",     "crashes",      "lent",      "taken_back",
+    "over",        "edits",    "holds",         "cancels",      "put_backs", "forced",
+    "elements",    "ticks",    "passed",        "out_of_order", "blocked",   "short",
+    "impossible",  "reserved", "peeked"};
 static uint64_t covered[COVERED];
 
 /* --- failure ------------------------------------------------------------------------ */
@@ -148,6 +151,7 @@ static void make_admission(void)
         queues[q] = q ? admission_add_queue(a, &policy) : admission_default_queue(a);
         admission_set_queue(a, queues[q], &policy);
     }
+    admission_set_user_most(a, ref.user_most);
     for (int user = 0; user < REF_USERS; user++)
         assert_int_equal(admission_set_away(a, (uid_t)user, ref.away[user]), 0);
     for (int i = 0; i < REF_RESOURCES; i++) {
@@ -179,6 +183,7 @@ static void begin_history(void)
     last_rank = last_hold = 0;
     ref.now = SECOND * 1000;
     ref.slots = any(5);
+    ref.user_most = any(3) ? 0 : (uint32_t)(1 + any(3));
     ref.bypass = mode == BYPASS ? (uint32_t)(1 + any(3)) : UINT32_MAX;
     for (int q = 0; q < REF_QUEUES; q++)
         ref.queues[q].weight = (uint32_t)(1 + any(3));
@@ -548,6 +553,14 @@ static void change_user(void)
     covered[AWAYS] += ref.away[user];
 }
 
+/* Of slots over all queues. */
+static void limit_users(void)
+{
+    ref.user_most = any(2) ? 0 : (uint32_t)(1 + any(3));
+    admission_set_user_most(a, ref.user_most);
+    covered[USER_LIMITS] += ref.user_most != 0;
+}
+
 static void grant(int job)
 {
     const bool stays = --left[job] > 0;
@@ -677,6 +690,7 @@ static void check_sums(void)
         const enum class_place place = w[i].class->place;
         covered[BLOCKED_SEEN] += place == CLASS_BLOCKED;
         covered[SHORT_SEEN] += place == CLASS_SHORT;
+        covered[AT_LIMIT] += ref.jobs[i].slot && ref_is_at_limit(&ref, ref.jobs[i].user);
         covered[IMPOSSIBLE_SEEN] += place == CLASS_IMPOSSIBLE;
         if (w[i].class->ready.lane->seats.root)
             check_place(w[i].class->ready.lane);
@@ -776,14 +790,13 @@ static void start_all(void)
 
 static void step(void)
 {
-    static void (*const steps[])(void) = {submit,          submit,        submit,
-                                          submit,          end_one,       end_one,
-                                          end_one,         survivor_goes, survivor_goes,
-                                          cancel,          lend,          lend,
-                                          take_one_back,   take_one_back, edit,
-                                          hold_or_release, pass_time,     pass_time,
-                                          resize,          change_queue,  take_anyway,
-                                          change_user};
+    static void (*const steps[])(void) = {
+        submit,        submit,        submit,     submit,
+        end_one,       end_one,       end_one,    survivor_goes,
+        survivor_goes, cancel,        lend,       lend,
+        take_one_back, take_one_back, edit,       hold_or_release,
+        pass_time,     pass_time,     resize,     change_queue,
+        take_anyway,   change_user,   limit_users};
 
     if (any(150) == 0)
         crash();

@@ -207,6 +207,12 @@ static struct waiter *users_share(int n)
     return of_queue(n, (struct queue_policy){.user_most = 1});
 }
 
+static struct waiter *users_share_all(int n)
+{
+    admission_set_user_most(a, 1);
+    return last_of(n, NULL);
+}
+
 static struct waiter *paused(int n)
 {
     return of_queue(n, (struct queue_policy){.paused = true});
@@ -348,6 +354,8 @@ static const struct row {
     {all, 4, "2 of 2 slots in use (1 by others); 1 in front", FROM(slots)},
     {full, 2, "queue night has 1 of its 1 slots (1 by others)", FROM(slots)},
     {users_share, 3, "user has 1 of 1 slots in its queue night", FROM(slots)},
+    {users_share_all, 3, "user has 1 of 1 slots over all queues (MaxRunningPerUser=)",
+     FROM(slots)},
     {paused, 1, "queue night is paused", FROM(slots)},
     {away, 1, "nothing is there that runs jobs of its user", FROM(slots)},
     {kept, 2, "1 of 2 slots in use, and the others are kept for other queues",
@@ -389,6 +397,7 @@ static void note(const struct reason *r)
     case REASON_AWAY:
     case REASON_QUEUE:
     case REASON_USER:
+    case REASON_USER_ALL:
     case REASON_ARRAY:
     case REASON_IMPOSSIBLE:
     case REASON_RATE:
@@ -608,6 +617,31 @@ static void queues(void **state)
     assert_int_equal(admission_classes_of(a, 77), 0);
 }
 
+/* What its user has in one queue counts in the other. */
+static void all_queues(void **state)
+{
+    (void)state;
+    struct job_queue *q = admission_add_queue(
+        a, &(struct queue_policy){.weight = 1, .user_most = 1, .name = "night"});
+    const struct admission_ask own = {0}, night = {.queue = q};
+
+    admission_resize(a, 9);
+    admission_set_user_most(a, 2);
+    enter_as(&w[0], 1, own);
+    enter_as(&w[1], 1, night);
+    dispatch();
+    enter_as(&w[2], 1, own);
+    enter_as(&w[3], 1, night);
+    says(&w[2], "user has 2 of 2 slots over all queues (MaxRunningPerUser=)");
+    says(&w[3], "user has 1 of 1 slots in its queue night");
+    assert_int_not_equal(group(&w[2]), group(&w[3]));
+    assert_int_equal(wait_of(&w[2], false), JOB_WAIT_SLOT);
+    admission_set_user_most(a, 1);
+    says(&w[2], "user has 2 of 1 slots over all queues (MaxRunningPerUser=)");
+    admission_set_user_most(a, 3);
+    says(&w[2], "starts soon");
+}
+
 static void arrays(void **state)
 {
     (void)state;
@@ -770,6 +804,8 @@ static void what_lacks_nothing_else(void **state)
     admission_take(a, &w[6], true, now); /* the last slot that is free */
     assert_false(reason_of(&w[1]).alone);
     assert_true(reason_of(&w[6]).alone); /* the next one has the slot of one that ends */
+    admission_set_user_most(a, 9);
+    assert_false(reason_of(&w[6]).alone);
 }
 
 /* Of a name as long as names may be nothing is written beyond the end. */
@@ -806,6 +842,7 @@ int main(void)
         T(many_in_front_of_a_lock),
         T(slots),
         T(queues),
+        T(all_queues),
         T(arrays),
         T(locks),
         T(rates),

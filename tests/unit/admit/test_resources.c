@@ -571,6 +571,45 @@ static void limits_of_queue_and_user(void **state)
     assert_ptr_not_equal(next(), &w[5]);
 }
 
+/* A lock is left to the first waiter. Its user gets to its limit as the limit is lowered,
+ * or by a job of another queue: then the lock is for others. */
+static void limit_of_a_user_over_all_queues(void **state)
+{
+    (void)state;
+    struct job_queue *other = queue((struct queue_policy){.weight = 1});
+    const struct named_ask global = {
+        .global = true, .name = "l", .kind = &resource_rwlock};
+    struct resource *l;
+    assert_int_equal(named_get(a, &global, &l), 0);
+    const struct claim part = shared(l);
+    const struct admission_ask ask = {
+        .uid = 2, .priority = -1, .slot = true, .claims = &part, .n = 1};
+    struct waiter reader = {.rank = 0}, writer = {.rank = 0}, elsewhere = {.rank = 0},
+                  behind[2] = {{.rank = 0}};
+
+    enter(&reader, part);
+    starts(&reader);
+    enter(&writer, exclusive(l));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(admission_assign(a, &behind[i], &ask, ++ids), 0);
+        admission_enter(a, &behind[i], now);
+        assert_null(next());
+        if (i == 0) {
+            admission_set_user_most(a, 1);
+        } else {
+            enter_queue(&elsewhere, other, 1, 0);
+            starts(&elsewhere);
+        }
+        starts(&behind[i]);
+        admission_set_user_most(a, 2);
+        ends(&behind[i]);
+    }
+    ends(&elsewhere);
+    assert_null(next());
+    ends(&reader);
+    starts(&writer);
+}
+
 /* --- bypass ------------------------------------------------------------------------- */
 
 /* Slots are full: what needs none passes the waiter, so often and no more. */
@@ -802,6 +841,7 @@ int main(void)
         T(a_class_that_comes_to_the_front),
         T(a_limit_that_is_reached_again),
         T(limits_of_queue_and_user),
+        T(limit_of_a_user_over_all_queues),
         T(passed_so_often),
         T(passed_for_so_long),
         T(a_paused_queue_keeps_no_lock),

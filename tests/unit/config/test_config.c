@@ -119,10 +119,12 @@ static void test_values_and_units(void **state)
     assert_int_equal(cfg.output_limit, 3 << 20);
     assert_true(load("[Jobs]\nOutputLimit=infinity\n").output_limit == CONFIG_INFINITY);
     cfg = load("[Limits]\nFrameTimeoutSec=10min\nIdleTimeoutSec=1h30min\n"
-               "MaxBytesPerUser=2G\n");
+               "MaxBytesPerUser=2G\nMaxRunningPerUser=7\n");
     assert_int_equal(cfg.frame_timeout_usec, 600000000);
     assert_int_equal(cfg.idle_timeout_usec, 5400000000);
     assert_int_equal(cfg.max_bytes_per_user, 2147483648);
+    assert_int_equal(cfg.max_running_per_user, 7);
+    assert_int_equal(load("").max_running_per_user, 0);
 }
 
 static void test_empty_assignment_restores_the_default(void **state)
