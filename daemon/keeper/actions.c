@@ -88,18 +88,9 @@ static int find_job(const struct keeper_self *self, int fd, const struct job_key
 
 static void signal_tree(const struct tree_root *root, int sig, struct keeper_reply *reply)
 {
-    struct tree_result result;
-    if (sig == SIGSTOP) {
-        reply->reached = tree_stop(root, KILL_LIMIT_USEC);
-    } else if (sig != SIGKILL) {
-        reply->reached = tree_signal(root, sig);
-    } else {
-        tree_kill(root, KILL_LIMIT_USEC, &result);
-        reply->reached = result.reached;
-        reply->survivors = result.survivors;
-        memcpy(reply->survivor, result.named, sizeof(reply->survivor));
-    }
-    reply->status = reply->reached + reply->survivors > 0 ? 0 : -ESRCH;
+    reply->reached =
+        sig == SIGSTOP ? tree_stop(root, KILL_LIMIT_USEC) : tree_signal(root, sig);
+    reply->status = reply->reached > 0 ? 0 : -ESRCH;
 }
 
 /* The attempt that the environment of a process names. */
@@ -204,11 +195,16 @@ static void pause_job(int cgroup_fd, int record_fd, const struct tree_root *root
 static void kill_job(int cgroup_fd, const struct tree_root *root,
                      struct keeper_reply *reply)
 {
-    const uint32_t before = cgroup_members(cgroup_fd, NULL, 0);
+    const uint64_t deadline = mono_usec() + KILL_LIMIT_USEC;
+    struct tree_result result;
+    reply->reached = cgroup_members(cgroup_fd, NULL, 0);
     cgroup_kill(cgroup_fd);
     (void)cgroup_await_empty(cgroup_fd, KILL_LIMIT_USEC);
-    signal_tree(root, SIGKILL, reply);
-    reply->reached += before;
+    const uint64_t now = mono_usec();
+    tree_kill(root, now < deadline ? deadline - now : 0, &result);
+    reply->reached += result.reached;
+    reply->survivors = result.survivors;
+    memcpy(reply->survivor, result.named, sizeof(reply->survivor));
     if (reply->survivors == 0)
         reply->survivors = cgroup_members(cgroup_fd, reply->survivor, KEEPER_NAMED_MAX);
     reply->status = reply->reached + reply->survivors > 0 ? 0 : -ESRCH;

@@ -60,7 +60,7 @@ void cgroup_init(const char *mount)
         jobs[0] = '\0';
 }
 
-bool cgroup_is_possible(void)
+static bool has_place(void)
 {
     return jobs[0] != '\0';
 }
@@ -87,7 +87,7 @@ static int open_dir(const char *path)
 
 int cgroup_open(const struct job_key *key)
 {
-    if (!cgroup_is_possible())
+    if (!has_place())
         return -1;
     const struct path path = path_of(key);
     return open_dir(path.s);
@@ -134,10 +134,13 @@ static int set_limits(int fd, const struct keeper_limits *limits)
     return r;
 }
 
-int cgroup_make(const struct job_key *key, const struct keeper_limits *limits)
+int cgroup_make(const struct job_key *key, const struct keeper_limits *limits,
+                int *ret_fd)
 {
-    if (!cgroup_is_possible())
-        return -EOPNOTSUPP;
+    static const struct keeper_limits none = KEEPER_NO_LIMITS;
+    *ret_fd = -1;
+    if (!has_place())
+        return memcmp(limits, &none, sizeof(none)) == 0 ? 0 : -EOPNOTSUPP;
     const struct path path = path_of(key);
     if (mkdir(path.s, 0755) < 0 && errno != EEXIST)
         return -errno;
@@ -145,11 +148,13 @@ int cgroup_make(const struct job_key *key, const struct keeper_limits *limits)
     if (fd < 0)
         return -errno;
     int r = set_limits(fd, limits);
-    if (r == 0)
-        return fd;
-    (void)close(fd);
-    (void)rmdir(path.s);
-    return r;
+    if (r < 0) {
+        (void)close(fd);
+        (void)rmdir(path.s);
+        return r;
+    }
+    *ret_fd = fd;
+    return 0;
 }
 
 struct below {
@@ -176,7 +181,7 @@ static int remove_below(const char *name, void *arg)
 
 bool cgroup_remove(const struct job_key *key)
 {
-    if (!cgroup_is_possible())
+    if (!has_place())
         return true;
     const struct path path = path_of(key);
     if (rmdir(path.s) == 0 || errno == ENOENT)

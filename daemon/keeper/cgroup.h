@@ -11,9 +11,9 @@
  * of the job is born in it. The shim removes it when it is empty. A cgroup whose shim was
  * killed goes with the kill of the job, or with the unit.
  *
- * The user owns what is below the unit. A job can move its processes to another cgroup of
- * its user, or raise its limits: they stop mistakes, and the slice of the user is the
- * wall. What has moved away is found by its parent (tree.h).
+ * The user owns all below the unit. A job can move its processes to another cgroup of its
+ * user, or raise its limits: they stop mistakes, and the slice of the user is the wall. A
+ * process that has moved away is found by its parent (tree.h).
  *
  * No allocation. */
 #ifndef DAEMON_KEEPER_CGROUP_H
@@ -35,13 +35,12 @@ int cgroup_own(char ret[static CGROUP_PATH_MAX]);
 /* Finds the place for cgroups of jobs. mount: of the unified hierarchy. Once, before the
  * first shim. */
 void cgroup_init(const char *mount);
-/* Whether there is one. */
-bool cgroup_is_possible(void);
 
-/* Makes the cgroup of an attempt, or takes one that is there. A descriptor, CLOEXEC;
- * -EOPNOTSUPP: no cgroup has these limits; -errno. Without a place it is
- * -EOPNOTSUPP as well. */
-int cgroup_make(const struct job_key *key, const struct keeper_limits *limits);
+/* Makes the cgroup of an attempt, or takes one that is there. 0: *ret_fd is a descriptor,
+ * CLOEXEC, or -1, as there is no place and no limit to set; -EOPNOTSUPP: no cgroup has
+ * these limits; -errno. */
+int cgroup_make(const struct job_key *key, const struct keeper_limits *limits,
+                int *ret_fd);
 /* Opens it. A descriptor, CLOEXEC; -1: it has none. */
 int cgroup_open(const struct job_key *key);
 /* Removes it with what is below it, where nobody is in it. Whether it is gone. */
@@ -64,7 +63,8 @@ bool cgroup_freeze(int fd, uint64_t limit_usec);
 void cgroup_thaw(int fd);
 /* Counts who is in it, and names the first: n of them at most. */
 uint32_t cgroup_members(int fd, uint32_t *named, uint32_t n);
-/* Adds its figures to the end of its job. */
+/* Adds its figures to the end of its job: memory, and that there was one. CPU time is
+ * that of the waits (shim.c): a look into cpu.stat costs what a mkdir does. */
 void cgroup_account(int fd, struct record_exited *x);
 
 #endif

@@ -1,4 +1,4 @@
-/* Who is in the cgroup of a job, and what they have used. */
+/* The processes in the cgroup of a job, and its figures. */
 #include "daemon/keeper/cgroup.h"
 
 #include <errno.h>
@@ -130,30 +130,10 @@ uint32_t cgroup_members(int fd, uint32_t *named, uint32_t n)
 
 /* --- figures ------------------------------------------------------------------------ */
 
-/* The sum over the devices, each a line "8:0 rbytes=1 wbytes=2 ...". */
-static uint64_t sum_of(const char *text, const char *word)
-{
-    uint64_t sum = 0;
-    const char *at = text;
-    while ((at = strstr(at, word)) != NULL) {
-        at += strlen(word);
-        sum += strtoull(at, NULL, 10);
-    }
-    return sum;
-}
-
 void cgroup_account(int fd, struct record_exited *x)
 {
     struct cgroup_text text;
     x->flags |= RECORD_CONTAINED;
-    if (cgroup_read(fd, "cpu.stat", &text)) {
-        x->user_usec = cgroup_number(&text, "user_usec");
-        x->system_usec = cgroup_number(&text, "system_usec");
-    }
-    if (cgroup_read(fd, "io.stat", &text)) {
-        x->blocks_in = sum_of(text.s, " rbytes=") / 512;
-        x->blocks_out = sum_of(text.s, " wbytes=") / 512;
-    }
     if (cgroup_read(fd, "memory.peak", &text))
         x->memory_peak = strtoull(text.s, NULL, 10);
     if (cgroup_read(fd, "memory.events", &text))

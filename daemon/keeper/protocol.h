@@ -161,7 +161,7 @@ struct keeper_reply {
     struct keeper_head head;
     int32_t status;
     uint32_t pid;     /* START: the shim */
-    uint32_t reached; /* SIGNAL: processes signalled */
+    uint32_t reached; /* SIGNAL: signals that reached a process */
     /* SIGNAL, KILL, with any status: alive after 1 s (tree), not to be signalled (main),
      * the shim where it stays stopped, or KEEPER_SURVIVORS_UNKNOWN; the first: */
     uint32_t survivors;

@@ -105,8 +105,7 @@ struct record_exited {
     uint32_t flags; /* RECORD_* */
     uint32_t crc;
 };
-/* The job had a cgroup of its own. Then user_usec, system_usec, blocks_in and blocks_out
- * are of all that ran in it. */
+/* The job had a cgroup of its own. */
 #define RECORD_CONTAINED 1u
 /* Its own memory limit was in the way; otherwise that of its user, or the machine. */
 #define RECORD_OOM_OWN 2u

@@ -18,8 +18,8 @@
  *      keeper's and is not taken for an orphan;
  *  10. the cgroup is removed;
  *  11. with a process left, exit. Without one nothing of the job is left here, and the
- *      next order may come (shim_pool.h). Without a cgroup the figures are summed up from
- *      each wait: the process's own (RUSAGE_CHILDREN) are of all jobs it has had.
+ *      next order may come (shim_pool.h). The figures are summed up from each wait: the
+ *      process's own (RUSAGE_CHILDREN) are of all jobs it has had.
  *
  * No allocation, no parsing of input; every signal stays blocked. */
 #include "daemon/keeper/child.h"
@@ -199,26 +199,18 @@ static bool run_child(struct shim *self, const char *script)
                                                      : reap_until(x, 0, NULL);
 }
 
-static bool has_limits(const struct keeper_limits *limits)
-{
-    static const struct keeper_limits none = KEEPER_NO_LIMITS;
-    return memcmp(limits, &none, sizeof(none)) != 0;
-}
-
 /* From its cgroup to the end of the job. Returns whether nothing is left of it. */
 static bool contain_child(struct shim *self, const char *script)
 {
-    if (!cgroup_is_possible() && !has_limits(&self->order.limits))
-        return run_child(self, script);
-    self->cgroup = cgroup_make(&self->order.key, &self->order.limits);
-    if (self->cgroup < 0) {
+    int r = cgroup_make(&self->order.key, &self->order.limits, &self->cgroup);
+    if (r < 0) {
         close_order(self);
-        fail_job(&self->end, CHILD_STEP_CGROUP, -self->cgroup);
-        self->cgroup = -1;
+        fail_job(&self->end, CHILD_STEP_CGROUP, -r);
         return true;
     }
     bool clean = run_child(self, script);
-    cgroup_account(self->cgroup, &self->end);
+    if (self->cgroup >= 0)
+        cgroup_account(self->cgroup, &self->end);
     return clean;
 }
 
