@@ -173,7 +173,7 @@ $(B)/tests/unit/test_recover_stopping: LDFLAGS += -Wl,--wrap=recover_start -Wl,-
 $(B)/tests/unit/test_trim_arrays: LDFLAGS += -Wl,--wrap=malloc_trim
 $(B)/tests/unit/test_follow: LDFLAGS += -Wl,--wrap=inotify_init1
 $(B)/tests/unit/test_keeper_start: LDFLAGS += -Wl,--wrap=shim_pool_start
-$(B)/tests/unit/test_keeper_activated: LDFLAGS += -Wl,--wrap=open
+$(addprefix $(B)/tests/unit/,test_keeper_activated test_keeper_dial): LDFLAGS += -Wl,--wrap=open
 $(B)/tests/unit/test_keeper_signal: LDFLAGS += -Wl,--wrap=fork -Wl,--wrap=syscall
 $(B)/tests/unit/test_methods: LDFLAGS += -Wl,--wrap=query_why
 $(B)/tests/unit/test_output: LDFLAGS += -Wl,--wrap=fcntl

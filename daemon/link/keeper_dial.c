@@ -124,6 +124,7 @@ static bool is_spared(void)
 static int spawn_on(int listen_fd, const char *program, const char *scripts_dir,
                     pid_t *ret)
 {
+    static char option[] = "--spared";
     const bool spared = is_spared();
     char *scripts = NULL, *argv[4] = {strdup(program)};
     size_t argc = 1;
@@ -138,7 +139,7 @@ static int spawn_on(int listen_fd, const char *program, const char *scripts_dir,
     if (scripts != NULL)
         argv[argc++] = scripts;
     if (spared)
-        argv[argc++] = (char[]){"--spared"};
+        argv[argc++] = option;
     r = -posix_spawn_file_actions_init(&actions);
     if (r < 0)
         goto out;
