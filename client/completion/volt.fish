@@ -519,6 +519,7 @@ complete -c voltctl -n '__volt_verb_is first' -l all-users -d 'as an administrat
 complete -c voltctl -n '__volt_verb_is first' -s h -l help -d 'this text'
 complete -c voltctl -n '__volt_verb_is retry' -s a -l all -d 'every job that has ended'
 complete -c voltctl -n '__volt_verb_is retry' -l with-dependents -d 'also the jobs that ended as dependency for want of them'
+complete -c voltctl -n '__volt_verb_is retry' -l alone -d 'the new jobs wait for no others'
 complete -c voltctl -n '__volt_verb_is retry' -l new -d 'also those that were submitted again before'
 complete -c voltctl -n '__volt_verb_is retry' -l state -x -a "(__fish_append , queued starting running paused stopping done)" -d 'queued, starting, running, paused, stopping or done'
 complete -c voltctl -n '__volt_verb_is retry' -l result -x -a "(__fish_append , success exit signal timeout exec_failed cancelled lost output_limit expired dependency oom failed)" -d 'success, exit, signal, timeout, exec_failed, cancelled, lost, output_limit, expired, dependency or oom'

@@ -97,7 +97,7 @@ int retried_waits(struct ctl *ctl, struct retried *r, const json_t *job, bool *r
     const json_t *edge;
     size_t i;
     *ret = false;
-    if (strcmp(job_view_string(job, "result"), "dependency") != 0)
+    if (!retried_still_waits(job))
         return code;
     json_array_foreach(json_object_get(json_object_get(job, "spec"), "after"), i, edge)
     {
@@ -140,22 +140,26 @@ static int fetch_states(struct ctl *ctl, const json_t *edges, json_t *states)
     return code;
 }
 
-/* Decides whether an edge to a job without a new one stays; state "": unknown. A job that
- * this command failed to submit again must not be skipped. */
-static int judge(const struct retried *r, const char *id, const char *other,
-                 const char *state, bool keep, bool *ret)
+/* Decides whether an edge to a job without a new one stays; state "": it is not known any
+ * more. The new job must not skip the antecedent that ended the old one. */
+static int judge(const struct retried *r, const json_t *job, const char *other,
+                 const char *state, bool *ret)
 {
-    const json_t *looked = json_object_get(r->looked, other);
+    const char *cause = job_view_string(json_object_get(job, "cause"), "id");
     const bool lives = *state && strcmp(state, "done") != 0;
-    *ret = lives || (*state && (keep || looked));
-    if (lives || json_integer_value(looked) == CTL_EXIT_OK)
+    const int looked = (int)json_integer_value(json_object_get(r->looked, other));
+    *ret = *state;
+    if (lives || (looked == CTL_EXIT_OK && strcmp(cause, other) != 0))
         return CTL_EXIT_OK;
-    say("job %s is not submitted again: job %s, for which it waited, was not", id, other);
+    say("job %s is not submitted again: job %s, for which it waited, was not%s%s%s",
+        job_view_string(job, "id"), other,
+        looked == CTL_EXIT_OK ? "; try `voltctl retry --with-dependents " : "",
+        looked == CTL_EXIT_OK ? other : "", looked == CTL_EXIT_OK ? "`, or --alone" : "");
     return CTL_EXIT_FAILED;
 }
 
-static int map_edge(struct ctl *ctl, struct retried *r, const char *id, json_t *edge,
-                    const json_t *states, bool keep, bool *ret_stays)
+static int map_edge(struct ctl *ctl, struct retried *r, const json_t *job, json_t *edge,
+                    const json_t *states, bool *ret_stays)
 {
     const char *other = job_view_string(edge, "job"), *now;
     int code = latest(ctl, r, other, &now);
@@ -163,20 +167,25 @@ static int map_edge(struct ctl *ctl, struct retried *r, const char *id, json_t *
     if (code != CTL_EXIT_OK)
         return code;
     if (strcmp(now, other) == 0)
-        return judge(r, id, other, job_view_string(states, other), keep, ret_stays);
+        return judge(r, job, other, job_view_string(states, other), ret_stays);
     (void)json_object_set_new(edge, "job", json_string(now));
     wait_for_all(edge);
     return CTL_EXIT_OK;
 }
 
-int retried_edges(struct ctl *ctl, struct retried *r, const char *id, json_t *spec,
-                  bool keep)
+bool retried_still_waits(const json_t *job)
+{
+    return strcmp(job_view_string(job, "result"), "dependency") == 0 ||
+           !json_object_get(job, "started_at_usec");
+}
+
+int retried_edges(struct ctl *ctl, struct retried *r, const json_t *job, json_t *spec)
 {
     json_t *edges = json_object_get(spec, "after"), *states = json_object();
     int code = fetch_states(ctl, edges, states);
     bool stays;
     for (size_t i = 0; i < json_array_size(edges) && code == CTL_EXIT_OK; i += stays) {
-        code = map_edge(ctl, r, id, json_array_get(edges, i), states, keep, &stays);
+        code = map_edge(ctl, r, job, json_array_get(edges, i), states, &stays);
         if (!stays)
             (void)json_array_remove(edges, i);
     }

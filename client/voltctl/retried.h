@@ -20,11 +20,12 @@ int retried_before(struct ctl *ctl, struct retried *r, const char *id, const cha
 /* Sets *ret to whether the new job has to wait for the new job of another one that is
  * still ahead. Returns an exit code, after an error message if it failed. */
 int retried_waits(struct ctl *ctl, struct retried *r, const json_t *job, bool *ret);
-/* Reduces the edges in the spec of a job that ended as dependency: to the new jobs of
- * antecedents that were submitted again, and to antecedents that have not ended. keep:
- * also ended ones. Returns an exit code, after an error message if it failed. */
-int retried_edges(struct ctl *ctl, struct retried *r, const char *id, json_t *spec,
-                  bool keep);
+/* Whether the new job waits for what the old one waited for: the old one never began. */
+bool retried_still_waits(const json_t *job);
+/* Makes the edges in the spec of such a job name the new jobs of its antecedents, and
+ * removes those to jobs that are not known any more. Returns an exit code, after an error
+ * message if it failed: an antecedent that ended the job was not submitted again. */
+int retried_edges(struct ctl *ctl, struct retried *r, const json_t *job, json_t *spec);
 /* Makes all edges wait for whole jobs instead of element to element, as one of the arrays
  * may have fewer elements now. */
 void retried_wait_for_all(json_t *spec);

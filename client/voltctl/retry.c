@@ -13,12 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_WITH_DEPENDENTS = OPTION_LONG, OPT_NEW };
+enum { OPT_WITH_DEPENDENTS = OPTION_LONG, OPT_ALONE, OPT_NEW };
 
 static const struct option_entry options[] = {
     {"all", 'a', NULL, "every job that has ended"},
     {"with-dependents", OPT_WITH_DEPENDENTS, NULL,
      "also the jobs that ended as dependency for want of them"},
+    {"alone", OPT_ALONE, NULL, "the new jobs wait for no others"},
     {"new", OPT_NEW, NULL, "also those that were submitted again before"},
     CTL_FILTER_OPTIONS,
     CTL_TIME_OPTIONS,
@@ -28,8 +29,7 @@ static const struct option_entry options[] = {
 
 struct retry {
     json_t *filter; /* NULL: none */
-    bool all, failed, dependents, fresh, json;
-    bool dependent; /* the job is not among those chosen */
+    bool all, failed, dependents, alone, fresh, json;
     struct retried jobs;
     json_t *late; /* chosen jobs that wait for other chosen jobs */
 };
@@ -57,9 +57,8 @@ static int spec_again(struct ctl *ctl, struct retry *r, const json_t *job, json_
     }
     (void)json_object_set(labels, "retry_of", json_object_get(job, "id"));
     *ret = spec;
-    if (strcmp(job_view_string(job, "result"), "dependency") == 0)
-        return retried_edges(ctl, &r->jobs, job_view_string(job, "id"), spec,
-                             r->dependent);
+    if (!r->alone && retried_still_waits(job))
+        return retried_edges(ctl, &r->jobs, job, spec);
     (void)json_object_del(spec, "after");
     return CTL_EXIT_OK;
 }
@@ -188,10 +187,17 @@ static int again(struct ctl *ctl, struct retry *r, const json_t *job)
     int code = check(job);
     if (code != CTL_EXIT_OK || (!any && !array))
         return code;
+    const char *id = job_view_string(job, "id"), *before = NULL;
+    if (!r->fresh && retried_still_waits(job))
+        code = retried_before(ctl, &r->jobs, id, &before);
+    if (before)
+        tell(r, id, before, false);
+    if (code != CTL_EXIT_OK || before)
+        return code;
     json_t *spec;
     code = spec_again(ctl, r, job, &spec);
     if (code == CTL_EXIT_OK && element)
-        code = choose_indexes(spec, job_view_string(job, "id"), element + 1);
+        code = choose_indexes(spec, id, element + 1);
     else if (code == CTL_EXIT_OK && array && r->failed)
         code = choose_failed(ctl, job, spec, &any);
     if (code == CTL_EXIT_OK && any)
@@ -308,7 +314,6 @@ static int retry_dependents(struct ctl *ctl, struct retry *r)
 {
     json_t *jobs = json_array();
     int worst = fetch(ctl, jobs);
-    r->dependent = true;
     while (find_next(r, jobs) > 0)
         ;
     const int code = submit_late(ctl, r, jobs);
@@ -325,6 +330,7 @@ static int parse(struct ctl *ctl, struct retry *r)
         r->all |= key == 'a';
         r->failed |= key == CTL_OPT_FAILED;
         r->dependents |= key == OPT_WITH_DEPENDENTS;
+        r->alone |= key == OPT_ALONE;
         r->fresh |= key == OPT_NEW;
         r->json |= key == CTL_OPT_JSON;
         if (key != CTL_OPT_FAILED &&
@@ -403,9 +409,9 @@ const struct verb verb_retry = {
         "error. A new job has the label retry_of with the id of the old one. It is what\n"
         "the old one was, but for its key, its times and its hold. Its own key is of the\n"
         "form \"voltctl retry 12\"; with --new it has none.\n\n"
-        "It waits for nothing that the old one had waited for. Only one that ended as\n"
-        "dependency waits: for the new jobs of those that were submitted again, and for\n"
-        "those that have not ended.\n\n"
+        "A job that had begun waits for nothing again. One that never began waits for\n"
+        "the same jobs as the old one, or for their new jobs. It is refused where the\n"
+        "job that has ended it was not submitted again; with --alone it waits for none.\n\n"
         "An array is submitted as a whole, and with --failed those of its elements that\n"
         "failed; of an element the new job is an array of that index, and it counts as\n"
         "another job than the array.\n"

@@ -556,30 +556,44 @@ def after(shared, ident):
     return shared.ctl("show", "--json", ident).json["spec"].get("after")
 
 
-def chain(v, *, others=()):
+def chain(v):
     """A job that failed, and one that waited for it."""
     old = submit(v, sh("exit 3"))
-    two = submit(v, sh("true"), after=[{"job": old}, *others])
+    two = submit(v, sh("true"), after=[{"job": old}])
     assert ended(v, two)["result"] == "dependency"
     return old, two
 
 
-def test_what_has_ended_is_not_waited_for_again(shared):
-    """But what has not, is."""
+def refused(r, two, old):
+    """That job `two` is not passed over job `old`, with what to type."""
+    return (r.code, r.out) == (1, "") and r.err == (
+        f"voltctl: job {two} is not submitted again: job {old}, for which it waited, was not; "
+        f"try `voltctl retry --with-dependents {old}`, or --alone\n")
+
+
+def test_what_never_began_does_not_pass_the_others(shared):
+    """Cancelled, or ended for want of another: neither runs before that has done what it had to."""
     with shared.connect() as v:
-        held = submit(v, sh("true"), hold=True)
         old, two = chain(v)
-        assert ended(v, repeated(shared.ctl("retry", two))[two])["result"] == "success"
-        old, two = chain(v, others=[{"job": held, "when": "any"}])
-        r = shared.ctl("retry", held, two)
-        assert r.code == 1 and f"job {held} has not ended" in r.err, r
-        [new] = r.lines
-        assert after(shared, new) == [{"job": held, "when": "any"}]
+        r = shared.ctl("retry", two)
+        assert refused(r, two, old), r
+        alone = repeated(shared.ctl("retry", "--alone", two))[two]
+        assert ended(v, alone)["result"] == "success" and after(shared, alone) is None
+        # It is the job of before, whatever it would wait for now.
+        r = shared.ctl("retry", two)
+        assert (r.code, r.lines) == (0, [alone]) and "was submitted again before" in r.err, r
+        held = submit(v, sh("true"), hold=True)
+        three = submit(v, sh("true"), after=[{"job": held}])
+        v.ok(JOBS + "Cancel", {"ids": [three]})
+        ended(v, three)
+        new = repeated(shared.ctl("retry", three))[three]
+        assert after(shared, new) == [{"job": held, "when": "ok"}]
         v.ok(JOBS + "Release", {"ids": [held]})
         assert ended(v, new)["result"] == "success"
-        # By now it would wait for nothing: it is the job of before all the same.
-        r = shared.ctl("retry", two)
-        assert (r.code, r.lines) == (0, [new]) and "was submitted again before" in r.err, r
+        # A job that had begun waits for nothing again.
+        began = submit(v, sh("exit 3"), after=[{"job": held}])
+        ended(v, began)
+        assert after(shared, repeated(shared.ctl("retry", began))[began]) is None
 
 
 def test_what_was_forgotten_is_not_waited_for(shared):
@@ -592,7 +606,8 @@ def test_what_was_forgotten_is_not_waited_for(shared):
         assert set(repeated(shared.ctl("retry", "--with-dependents", good))) == {good, bad, three}
         r = shared.ctl("retry", old, two)
         assert (r.code, r.out) == (4, "") and f"job {two} is not submitted again: job {old}, for which" in r.err, r
-        assert ended(v, repeated(shared.ctl("retry", "--new", two))[two])["result"] == "success"
+        r = shared.ctl("retry", two)
+        assert refused(r, two, old), r
 
 
 @pytest.mark.parametrize("options", [[], ["--new"]])
@@ -606,7 +621,8 @@ def test_what_was_submitted_again_before_is_waited_for(shared, options):
         new = repeated(shared.ctl("retry", two))[two]
         assert after(shared, new) == [{"job": third, "when": "ok"}]
         assert ended(v, new)["result"] == "dependency"
-        assert ended(v, repeated(shared.ctl("retry", new))[new])["result"] == "success"
+        r = shared.ctl("retry", new)
+        assert refused(r, new, third), r
 
 
 def backwards(v, edges):
@@ -671,14 +687,15 @@ def test_labels_of_somebody_else(private):
         old = submit(v, sh("exit 3"), labels={"retry_of": "1"})
         two = submit(v, sh("true"), after=[{"job": old}])
         assert old == "1" and ended(v, two)["result"] == "dependency"
-        assert ended(v, repeated(private.ctl("retry", two))[two])["result"] == "success"
+        r = private.ctl("retry", two)
+        assert refused(r, two, old), r
 
 
 def test_dependents_that_were_submitted_again_before(shared):
     """Each is named, and none is submitted twice, whichever command comes first."""
     with shared.connect() as v:
         old, two = chain(v)
-        alone = repeated(shared.ctl("retry", two))[two]
+        alone = repeated(shared.ctl("retry", "--alone", two))[two]
         r = shared.ctl("retry", "--with-dependents", old)
         assert r.code == 0 and len(r.lines) == 2 and r.lines[1] == alone, r
         assert f"job {two} was submitted again before, as job {alone}; --new submits another one" in r.err, r
@@ -711,9 +728,8 @@ def test_what_success_was_waited_for_in_vain(shared):
         good = submit(v, sh("true"))
         alarm = submit(v, sh("true"), after=[{"job": good, "when": "notok"}])
         assert ended(v, alarm)["result"] == "dependency"
-        new = repeated(shared.ctl("retry", "--failed", good, alarm))
-        assert list(new) == [alarm] and ended(v, new[alarm])["result"] == "dependency"
-        assert ended(v, repeated(shared.ctl("retry", "--new", alarm))[alarm])["result"] == "success"
+        r = shared.ctl("retry", "--failed", good, alarm)
+        assert refused(r, alarm, good), r
 
 
 def test_what_is_refused_is_not_passed(shared):
