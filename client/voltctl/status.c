@@ -8,6 +8,7 @@
 #include "client/shell_words.h"
 #include "client/term.h"
 #include "client/voltctl/array_results.h"
+#include "client/voltctl/cgroup_usage.h"
 #include "client/voltctl/status_spec.h"
 #include "client/voltctl/verbs.h"
 
@@ -45,14 +46,36 @@ static const char *limit_of(const json_t *job, char *buf, size_t size)
     return buf;
 }
 
-/* Prints the memory of all processes of a job with a cgroup. */
-static void print_memory(const json_t *job)
+#define MIB 1048576.0
+
+static void print_limit(const json_t *job)
 {
     char limit[32];
     (void)limit_of(job, limit, sizeof(limit));
-    term_print("\n    Memory: peak %.1f MiB of all its processes%s%s\n",
-               (double)job_view_int(job, "memory_peak_bytes") / 1048576.0,
-               *limit ? ", limit " : "", limit);
+    term_print("%s%s\n", *limit ? ", limit " : "", limit);
+}
+
+static void print_cpu(uint64_t user_usec, uint64_t system_usec)
+{
+    char user[32], sys[32];
+    duration_format(user_usec, user, sizeof(user));
+    duration_format(system_usec, sys, sizeof(sys));
+    term_print("       CPU: %s user, %s system", user, sys);
+}
+
+/* Prints what a running job uses, where it has a cgroup. */
+static void print_usage_now(const json_t *job)
+{
+    struct cgroup_usage now;
+    if (!cgroup_usage_get(job, &now))
+        return;
+    print_cpu(now.user_usec, now.system_usec);
+    term_print(" so far\n");
+    if (now.memory == 0)
+        return;
+    term_print("    Memory: %.1f MiB of all its processes, peak %.1f MiB",
+               (double)now.memory / MIB, (double)now.peak / MIB);
+    print_limit(job);
 }
 
 /* Prints whose limit has ended the job, and what is to be done. */
@@ -78,15 +101,16 @@ static void print_usage(const json_t *job)
     const json_t *usage = json_object_get(job, "usage");
     if (!json_is_object(usage))
         return;
-    char user[32], sys[32];
-    duration_format((uint64_t)job_view_int(usage, "user_usec"), user, sizeof(user));
-    duration_format((uint64_t)job_view_int(usage, "system_usec"), sys, sizeof(sys));
-    term_print("       CPU: %s user, %s system", user, sys);
-    if (json_object_get(job, "memory_peak_bytes"))
-        print_memory(job);
-    else
+    print_cpu((uint64_t)job_view_int(usage, "user_usec"),
+              (uint64_t)job_view_int(usage, "system_usec"));
+    if (json_object_get(job, "memory_peak_bytes")) {
+        term_print("\n    Memory: peak %.1f MiB of all its processes",
+                   (double)job_view_int(job, "memory_peak_bytes") / MIB);
+        print_limit(job);
+    } else {
         term_print("; memory peak %.1f MiB\n",
-                   (double)job_view_int(usage, "max_rss_bytes") / 1048576.0);
+                   (double)job_view_int(usage, "max_rss_bytes") / MIB);
+    }
 }
 
 /* Prints a word, quoted for a shell. */
@@ -291,8 +315,10 @@ static void print_job(const json_t *job)
         print_oom(job);
     }
     if (!array && job_view_int(job, "pid") > 0 &&
-        strcmp(job_view_string(job, "state"), "done"))
+        strcmp(job_view_string(job, "state"), "done")) {
+        print_usage_now(job);
         term_print("  Main PID: %" PRId64 "\n", job_view_int(job, "pid"));
+    }
     print_command(job);
     print_path("Output:", job, "output_path");
     print_path("Errors:", job, "error_path");

@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
+import subprocess
 
 import pytest
 
@@ -192,3 +194,17 @@ def test_its_end_says_that_it_was_contained(system, cgroups):
     if "pids" not in (cgroups.of(ALICE) / "cgroup.controllers").read_text().split():
         done = call(system, ALICE, "volt-submit", "--wait", "--pids-max=7", "--", "true")
         assert done.returncode == 125 and "cgroup: there is none that has the limits of its spec" in done.stderr, done
+
+
+def test_status_says_what_a_running_job_uses(system, cgroups):
+    """As root, who sees the hierarchy in the place where systemd has it."""
+    job = submit(system, ALICE, "--", "sh", "-c", "while :; do :; done")
+    until(lambda: cgroups.job(ALICE, job).exists() and "\nuser_usec 0\n" not in
+          (cgroups.job(ALICE, job) / "cpu.stat").read_text(), "some CPU time")
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", '[ "$1" = /sys/fs/cgroup ] || mount --bind "$1" '
+                           '/sys/fs/cgroup; shift && exec "$@"', "sh", cgroups.mount, system.bin / "voltctl", "status", job],
+                          env=system.env, capture_output=True, text=True)
+    assert re.search(r"(?m)^ +CPU: \S+ user, .* so far$", done.stdout), done
+    # Without one of its own there is nothing to say.
+    (cgroups.of(ALICE) / "keeper/cgroup.procs").write_text(str(running(system, ALICE, job)))
+    assert "CPU:" not in call(system, ALICE, "voltctl", "status", job).stdout

@@ -147,6 +147,9 @@ def check_limits_of_jobs():
              "cpu.max": "50000 100000", "cpu.weight": "7"}
     found = {name: (cgroup_of(job) / name).read_text().strip() for name in files}
     check("limits of a job are in its cgroup", found == files, found)
+    said = run("voltctl", "status", job, user="alice")[1]
+    check("status says what it uses", re.search(r"(?m)^ +CPU: .* so far\n +Memory: \d+\.\d MiB of all its processes, "
+                                                r"peak \d+\.\d MiB, limit 64M$", said), said)
     run("voltctl", "cancel", job, user="alice")
     # tail keeps what it is to print at the end.
     status, out, err = run("volt-submit", "-w", "--mem=32M", "--swap=0", "--", "sh", "-c",
