@@ -13,7 +13,7 @@ static struct {
     char *env[LAUNCH_ACCOUNT_MAX]; /* "NAME=value" */
 } account;
 
-/* The entry of a variable, "NAME="; NULL: there is none. */
+/* Returns the entry of a variable, "NAME="; NULL: none. */
 static char *find(char *const *env, const char *name)
 {
     const size_t len = strlen(name);
@@ -29,7 +29,8 @@ static bool is_home(const char *entry)
     return path[0] == '/' && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* An account that nobody logs in with has a shell that runs nothing. */
+/* Returns whether the shell can run commands: an account without login has one that
+ * cannot. */
 static bool is_shell(const char *entry)
 {
     const char *name = entry != NULL ? strrchr(entry, '/') : NULL;
@@ -64,7 +65,7 @@ const char *account_home(void)
     return account.home;
 }
 
-/* Whether env names the variable of this entry. */
+/* Returns whether env has the variable of this entry. */
 static bool has_name_of(char *const *env, const char *entry)
 {
     const size_t len = strcspn(entry, "=") + 1;

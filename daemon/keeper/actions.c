@@ -1,4 +1,4 @@
-/* What the keeper does on request: start a job, signal one. */
+/* Actions of the keeper: starts a job, signals a job. */
 #include "daemon/keeper/keeper.h"
 
 #include <errno.h>
@@ -17,14 +17,14 @@
 #define KILL_LIMIT_USEC 1000000
 #define SLOT_WAIT_USEC  1000000
 
-/* What could still change or shrink would be read while somebody rewrites it. */
+/* Checks that the file cannot change or shrink while it is read. */
 static int check_sealed(int fd, const uint64_t *size)
 {
     const int need = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK;
     struct stat st;
     int seals = fcntl(fd, F_GET_SEALS);
     if (seals < 0)
-        return errno == EINVAL ? -EBADMSG : -errno; /* no memfd at all */
+        return errno == EINVAL ? -EBADMSG : -errno; /* no memfd */
     if (fstat(fd, &st) < 0)
         return -errno;
     return (seals & need) == need && (!size || (uint64_t)st.st_size == *size) ? 0
@@ -43,7 +43,7 @@ pid_t start_job(struct keeper_start *m, const int *fds, bool may_reuse)
         .kill_mode = m->kill_mode,
         .limits = m->limits,
     };
-    /* Not in the initialiser: there the order of these is anybody's. */
+    /* The initialiser has no order of evaluation, so these follow. */
     if (m->flags & KEEPER_START_INLINE)
         args.launch = m + 1;
     args.fd[SHIM_RECORD] = *next++;
@@ -64,7 +64,12 @@ pid_t start_job(struct keeper_start *m, const int *fds, bool may_reuse)
     return pid;
 }
 
-/* The record of a job that can be signalled. 0; -ESRCH: it has ended or never started. */
+/* Reads the record of a job that can be signalled. Returns:
+ *   0
+ *   -ESRCH   the job has ended or never started
+ *   -EAGAIN  its shim has not written slot 1 in time
+ *   -EIO     the record is damaged
+ *   -errno */
 static int find_job(const struct keeper_self *self, int fd, const struct job_key *key,
                     struct record *ret)
 {
@@ -93,7 +98,8 @@ static void signal_tree(const struct tree_root *root, int sig, struct keeper_rep
     reply->status = reply->reached > 0 ? 0 : -ESRCH;
 }
 
-/* The attempt that the environment of a process names. */
+/* Reads the attempt that the environment of a process names. Returns false if it names
+ * none. */
 static bool names_attempt(pid_t pid, struct job_key *ret)
 {
     char id[JOB_KEY_TEXT_MAX], attempt[16], name[sizeof(id) + sizeof(attempt)];
@@ -104,7 +110,7 @@ static bool names_attempt(pid_t pid, struct job_key *ret)
     return job_key_parse(name, ret) == 0;
 }
 
-/* Whether the shim of that attempt has died since this killer was forked. */
+/* Returns whether the shim of that attempt has died since this killer was forked. */
 static bool has_just_died(const struct shims *shims, const struct job_key *key)
 {
     struct proc shim;
@@ -127,9 +133,9 @@ struct claim {
     const struct job_key *key;
 };
 
-/* Whether an orphan names another attempt whose shim was killed. Anything else that it
- * says of itself, or nothing, makes it one of this attempt as well: what a job sets there
- * must not hide it. */
+/* Returns whether an orphan names another attempt whose shim was killed. Any other
+ * environment, or none, makes it a process of this attempt as well: a job cannot hide a
+ * process by its environment. */
 static bool is_of_another(pid_t pid, const void *arg)
 {
     const struct claim *c = arg;
@@ -147,8 +153,8 @@ static void signal_main(const struct record_started *s, int sig,
     reply->survivor[0] = reply->survivors ? s->pid : 0;
 }
 
-/* What stopped the shim is mostly a process of the job, and dead by now. Returns whether
- * the shim stays stopped: its tracer lives. */
+/* Continues the shim. A process of the job has mostly stopped it, and is dead by now.
+ * Returns whether the shim stays stopped: its tracer lives. */
 static bool continue_shim(const struct tree_root *root)
 {
     struct proc shim;
@@ -169,14 +175,14 @@ static void add_survivor(struct keeper_reply *reply, pid_t pid)
     reply->status = 0;
 }
 
-/* Whether it has no name any more. */
+/* Returns whether the record was removed. */
 static bool is_gone(int record_fd)
 {
     struct stat st;
     return fstat(record_fd, &st) < 0 || st.st_nlink == 0;
 }
 
-/* Freezes the cgroup. Without one it stops the tree. */
+/* Freezes the cgroup. Without one, stops the tree. */
 static void pause_job(int cgroup_fd, int record_fd, const struct tree_root *root,
                       struct keeper_reply *reply)
 {
@@ -185,13 +191,13 @@ static void pause_job(int cgroup_fd, int record_fd, const struct tree_root *root
         return;
     }
     reply->reached = cgroup_members(cgroup_fd, NULL, 0);
-    /* The SIGCONT of a removal that came before would be the last. */
+    /* If the record was removed before the freeze, no other SIGCONT will follow. */
     if (is_gone(record_fd))
         cgroup_thaw(cgroup_fd);
 }
 
-/* Ends all in the cgroup; then the tree, as something may have moved away. Without a shim
- * only the cgroup tells what else is there. */
+/* Kills the cgroup, then the tree, as a process may have moved away. Without a shim only
+ * the cgroup shows other processes of the job. */
 static void kill_job(int cgroup_fd, const struct tree_root *root,
                      struct keeper_reply *reply)
 {
@@ -210,7 +216,8 @@ static void kill_job(int cgroup_fd, const struct tree_root *root,
     reply->status = reply->reached + reply->survivors > 0 ? 0 : -ESRCH;
 }
 
-/* The last that is heard of an attempt: its record has gone. */
+/* Thaws and removes the cgroup of an attempt whose record was removed. No other request
+ * for the attempt follows. */
 static void leave_job(const struct job_key *key)
 {
     int fd = cgroup_open(key);
@@ -221,13 +228,14 @@ static void leave_job(const struct job_key *key)
     (void)cgroup_remove(key);
 }
 
-/* Whether what a killed shim has left is a child of this keeper. */
+/* Returns whether this keeper inherits the processes that a killed shim has left. */
 static bool is_ours(const struct keeper_self *self, const struct record_started *s)
 {
     return s->keeper_pid == (uint32_t)self->pid && s->shim_start >= self->start;
 }
 
-/* The tree of a job that has started; with orphans, if its shim was killed. */
+/* Returns the tree of a job that has started. with_orphans: includes orphans if its shim
+ * was killed. */
 static struct tree_root root_of(const struct claim *claim, const struct record *record,
                                 bool with_orphans)
 {

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REST_FIRST 1000000 /* nanoseconds between two looks; it doubles */
+#define REST_FIRST 1000000 /* ns between two looks; doubles each time */
 #define REST_LAST  64000000
 
 bool activated_has_socket(void)
@@ -29,7 +29,7 @@ bool activated_has_socket(void)
 int activated_peer(int listen_fd, uid_t *ret)
 {
     struct sockaddr_un a = {.sun_family = AF_UNSPEC};
-    socklen_t size = sizeof(a) - 1; /* the path ends with a NUL */
+    socklen_t size = sizeof(a) - 1; /* leaves room for the NUL of the path */
     struct stat st;
     if (getsockname(listen_fd, (struct sockaddr *)&a, &size) < 0)
         return -errno;
@@ -53,7 +53,7 @@ int activated_tell_ready(void)
         return -ENAMETOOLONG;
     memcpy(a.sun_path, path, len);
     if (path[0] == '@')
-        a.sun_path[0] = '\0'; /* an abstract one */
+        a.sun_path[0] = '\0'; /* abstract socket */
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
@@ -65,7 +65,7 @@ int activated_tell_ready(void)
     return r;
 }
 
-/* Whether the caller's cgroup ends so. 1, 0, -errno. */
+/* Returns whether the path of the caller's cgroup ends with `place`: 1, 0 or -errno. */
 static int is_in(const char *place)
 {
     char own[CGROUP_PATH_MAX];

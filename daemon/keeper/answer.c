@@ -1,5 +1,5 @@
-/* Checking what comes from the keeper: voltd's half of protocol.c. A file of its own, so
- * that the privileged program does not contain it. */
+/* Checks messages from the keeper: voltd's half of protocol.c. A separate file keeps it
+ * out of the privileged program. */
 #include "daemon/keeper/protocol.h"
 
 bool keeper_answer_is_valid(const union keeper_message *m, size_t len, int nfds)

@@ -15,7 +15,7 @@
 #define KEEPER "/keeper"
 #define JOBS   "/jobs/"
 
-/* "<mount><unit>/jobs/"; "": there is no place. */
+/* "<mount><unit>/jobs/"; "": no place for cgroups. */
 static char jobs[2 * CGROUP_PATH_MAX];
 
 /* --- the place ---------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static bool has_place(void)
     return jobs[0] != '\0';
 }
 
-/* --- one ---------------------------------------------------------------------------- */
+/* --- the cgroup of an attempt ------------------------------------------------------- */
 
 struct path {
     char s[sizeof(jobs) + JOB_KEY_TEXT_MAX];
@@ -95,7 +95,7 @@ int cgroup_open(const struct job_key *key)
 
 static const struct {
     const char *file;
-    size_t at; /* in struct keeper_limits */
+    size_t at; /* offset in struct keeper_limits */
 } limit_files[] = {
     {"memory.max", offsetof(struct keeper_limits, memory_max)},
     {"memory.high", offsetof(struct keeper_limits, memory_high)},
@@ -128,7 +128,8 @@ static int set_limits(int fd, const struct keeper_limits *limits)
                        (unsigned long long)limits->cpu_max * 1000);
         r = set_one(fd, "cpu.max", text);
     }
-    /* All of the job ends, instead of one process that the rest waits for. */
+    /* The kernel kills the whole job, instead of one process for which the others
+     * wait. */
     if (r == 0 && limits->memory_max != KEEPER_NO_LIMIT)
         r = set_one(fd, "memory.oom.group", "1");
     return r;
@@ -162,7 +163,7 @@ struct below {
     unsigned depth;
 };
 
-/* Removes a cgroup below, with what is below it. Files are no directories. */
+/* Removes a cgroup and those below it. Skips files, which are no directories. */
 static int remove_below(const char *name, void *arg)
 {
     const struct below *above = arg;

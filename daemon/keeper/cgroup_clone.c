@@ -1,4 +1,4 @@
-/* Cloning into a cgroup. The library has no function for it that takes a stack. */
+/* Clones into a cgroup. libc has no function for it that takes a stack. */
 #include "daemon/keeper/cgroup.h"
 
 #include <errno.h>
@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-/* Makes the child, which calls fn(arg) on its own stack and ends with what that returns.
- * The parent gets what the kernel returns. */
+/* Makes the child, which calls fn(arg) on its own stack and exits with the result.
+ * Returns the kernel's result to the parent. */
 #if defined(__x86_64__)
 static long clone3(struct clone_args *args, int (*fn)(void *arg), void *arg)
 {

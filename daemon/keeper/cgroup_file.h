@@ -1,4 +1,4 @@
-/* The files of a cgroup: small texts. */
+/* Reads and writes the files of a cgroup, which are small texts. */
 #ifndef DAEMON_KEEPER_CGROUP_FILE_H
 #define DAEMON_KEEPER_CGROUP_FILE_H
 
@@ -6,19 +6,20 @@
 #include <stdint.h>
 
 #define CGROUP_TEXT_MAX  8192
-#define CGROUP_BELOW_MAX 16 /* cgroups in cgroups that are looked into */
+#define CGROUP_BELOW_MAX 16 /* levels of cgroups that are looked into */
 
-/* A file's text, as far as it fits. */
+/* The text of a file, as much as fits. */
 struct cgroup_text {
     char s[CGROUP_TEXT_MAX];
 };
 
-/* Reads from the beginning. Whether it could be read; otherwise *ret is empty. */
+/* Read the text from its beginning. Return whether it could be read; if not, *ret is
+ * empty. */
 bool cgroup_read_fd(int fd, struct cgroup_text *ret);
 bool cgroup_read(int dir_fd, const char *file, struct cgroup_text *ret);
-/* 0 or -errno. */
+/* Writes the text. Returns 0 or -errno. */
 int cgroup_write(int dir_fd, const char *file, const char *text);
-/* The number after a word, in lines "word number"; 0: the word is not there. */
+/* Returns the number after a word, in lines "word number"; 0: the word is missing. */
 uint64_t cgroup_number(const struct cgroup_text *text, const char *word);
 
 #endif

@@ -16,8 +16,8 @@ int cgroup_enter(int fd)
     return cgroup_write(fd, "cgroup.procs", "0");
 }
 
-/* Waits until cgroup.events says so. Whether it does in time; of a cgroup that has gone,
- * whether it would. */
+/* Waits until cgroup.events has the event. Returns whether it had in time; if_gone: the
+ * result for a removed cgroup. */
 static bool await_event(int dir_fd, const char *event, uint64_t limit_usec, bool if_gone)
 {
     const uint64_t deadline = mono_usec() + limit_usec;

@@ -1,21 +1,20 @@
-/* Becoming the job, in the child of the shim. Every step is checked; the first that fails
- * is reported as {step, errno} and nothing runs half-dressed.
+/* Becoming the job, in the child of the shim. Every step is checked. The first step that
+ * fails is reported as {step, errno}, and the job does not run.
  *
- * The child is a vfork: it runs in the shim's memory, on a stack of its own, and the shim
- * sleeps until it has executed its program or has ended. No page tables are copied, and
- * what failed is told without a pipe. It writes slot 1 itself, before anything else, so
- * nothing has run that is not written down; until its exec it holds the lock on the
- * record as well, so a record whose lock is free is final also when the shim was killed
- * meanwhile.
+ * The child is a vfork, which runs in the shim's memory on a stack of its own. The shim
+ * sleeps until the child's exec or end. So no page tables are copied, and a failed step
+ * is reported without a pipe. The child writes slot 1 itself, before anything else, so
+ * nothing runs without a record of it. Until its exec it also holds the lock on the
+ * record. So a record with a free lock is final, even if the shim was killed meanwhile.
  *
  * The child is born in the cgroup of the job (cgroup.h). To enter it later would wait for
  * all processors.
  *
- * The keeper's own start has done what is the same for all jobs: every signal at its
- * default, /dev/null on 0, 1 and 2. The keeper runs jobs as itself.
+ * The keeper's start has done what is the same for all jobs: every signal at its default,
+ * and /dev/null on 0, 1 and 2. The keeper runs jobs as itself.
  *
- * No allocation: argv and environment are decoded where they are, in the message of START
- * or in a private mapping of the sealed memfd. */
+ * No allocation. argv and environment are decoded in place: in the message of START, or
+ * in a private mapping of the sealed memfd. */
 #include "daemon/keeper/child.h"
 
 #include <errno.h>
@@ -35,15 +34,15 @@
 #include "base/poison.h"
 #include "daemon/keeper/tree.h"
 
-#define STACK_SIZE (256u << 10) /* and as much as the launch block, see stack_for() */
+#define STACK_SIZE (256u << 10) /* plus the launch block: stack_for() */
 #define KEPT_SIZE  (STACK_SIZE + KEEPER_MESSAGE_MAX)
 
-/* clone() under the name that ThreadSanitizer leaves alone: it would take the child for
- * one with a memory of its own. */
+/* clone() under the name that ThreadSanitizer does not intercept: it would assume that
+ * the child has memory of its own. */
 extern int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
-/* Returns what the child ends with when it returns: _exit() would have AddressSanitizer
- * clean a stack that it does not know. */
+/* Returns the exit status of the child. Not _exit(): AddressSanitizer would clean a stack
+ * that it does not know. */
 static int child_fail(struct child *c, enum child_step step, int error)
 {
     c->error = error;
@@ -51,7 +50,7 @@ static int child_fail(struct child *c, enum child_step step, int error)
     return 127;
 }
 
-/* Slot 1: after one that could not be written nothing may run. */
+/* Writes slot 1. If that fails, nothing may run. */
 static int note_start(const struct child *c)
 {
     struct record_started s = {
@@ -81,8 +80,8 @@ static int decode_launch(struct child *c, struct launch *ret)
     return launch_decode(map, args->launch_size, ret);
 }
 
-/* Only regular files and /dev/null: a FIFO or a device could hold the job up or do things
- * when it is merely opened. */
+/* Allows only regular files and /dev/null: opening a FIFO or a device could block the
+ * job, or have an effect. */
 static int check_kind(int fd)
 {
     struct stat st;
@@ -93,12 +92,12 @@ static int check_kind(int fd)
     return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 }
 
-/* Puts the file at path on descriptor `target`. It is emptied (O_TRUNC) once it is known
- * to be one that a job may have. */
+/* Puts the file at path on descriptor `target`. O_TRUNC empties the file only after
+ * check_kind(). */
 static int open_onto(const char *path, int flags, int target)
 {
     int fd = open(path, (flags & ~O_TRUNC) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
-    if (fd < 0) /* ENXIO: a FIFO that nobody reads, or a socket */
+    if (fd < 0) /* ENXIO: a FIFO without a reader, or a socket */
         return errno == ENXIO ? -EINVAL : -errno;
     int r = check_kind(fd);
     if (r == 0 && flags & O_TRUNC && ftruncate(fd, 0) < 0 && errno != EINVAL)
@@ -111,7 +110,8 @@ static int open_onto(const char *path, int flags, int target)
     return r;
 }
 
-/* A path wins over a descriptor; with neither, `target` keeps /dev/null. */
+/* Puts the file or the descriptor on `target`. The path has precedence; without both,
+ * `target` stays /dev/null. */
 static int dress_fd(const char *path, int flags, int fd, int target)
 {
     if (path != NULL)
@@ -143,8 +143,8 @@ static enum child_step dress_stdio(const struct shim_args *args, const struct la
     return r < 0 ? CHILD_STEP_STDERR : CHILD_STEP_NONE;
 }
 
-/* The limits that every child begins with: the shim's, in whose memory its first child
- * puts them, so that the others need not ask. */
+/* Limits that every child begins with: the shim's. The first child reads them in the
+ * shim's memory, so later children need not. */
 static struct rlimit inherited[LAUNCH_RLIMITS_MAX];
 static bool inherited_known;
 
@@ -157,9 +157,8 @@ static int read_inherited(void)
     return 0;
 }
 
-/* The submitter's resource limits, as far as those of the keeper allow: nothing is raised
- * that its hard limits forbid. Last, because fewer descriptors, or less memory, would be
- * in the way of the steps before. */
+/* Sets the submitter's resource limits, as far as the keeper's hard limits allow. The
+ * last step, as fewer descriptors or less memory would make earlier steps fail. */
 static int limit_resources(const struct launch *l)
 {
     if (l->nrlimits > 0 && !inherited_known) {
@@ -175,7 +174,7 @@ static int limit_resources(const struct launch *l)
             limit.rlim_max = want->hard;
         limit.rlim_cur = want->soft < limit.rlim_max ? want->soft : limit.rlim_max;
         if (limit.rlim_cur == own->rlim_cur && limit.rlim_max == own->rlim_max)
-            continue; /* most are the same for all: no call */
+            continue; /* mostly equal: saves the call */
         if (setrlimit((__rlimit_resource_t)want->resource, &limit) < 0)
             return -errno;
     }
@@ -205,7 +204,7 @@ static int child_run(void *arg)
         error = -EBADMSG;
     if (error < 0)
         return child_fail(c, CHILD_STEP_LAUNCH, -error);
-    /* Not an error: an account that was given less may not take more. */
+    /* A failure is ignored: an account with a lower priority cannot raise it. */
     (void)setpriority(PRIO_PROCESS, 0, 0);
     (void)umask(args->umask);
     if (chdir(l.cwd != NULL ? l.cwd : account_home()) < 0)
@@ -222,13 +221,13 @@ static int child_run(void *arg)
     CRASH_POINT("child-exec");
     if (l.script_at > 0)
         l.argv[l.script_at] = (char *)(uintptr_t)c->script;
-    environ = l.env; /* also the PATH that execvpe searches */
+    environ = l.env; /* execvpe() searches its PATH */
     (void)execvpe(l.argv[0], l.argv, l.env);
     return child_fail(c, CHILD_STEP_EXEC, errno);
 }
 
-/* The stack of all children that need no larger one: each has left it, by its exec or its
- * end, when the next is made. */
+/* The stack of all children that need no larger one. Each child has left it, by exec or
+ * end, before the next is made. */
 static char *kept;
 
 static char *map_stack(size_t size)
@@ -237,8 +236,8 @@ static char *map_stack(size_t size)
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 }
 
-/* A script without "#!" has its argv copied to the stack by execvpe.
- * MAP_FAILED, errno. */
+/* Returns a stack. execvpe() copies the argv of a script without "#!" to it, so its size
+ * depends on the launch block. MAP_FAILED with errno: no memory. */
 static char *stack_for(const struct shim_args *args, size_t *ret_size)
 {
     size_t size = (STACK_SIZE + args->launch_size + 4095) & ~(size_t)4095;
@@ -261,7 +260,7 @@ pid_t child_spawn(struct child *c)
     char *stack = stack_for(c->args, &size);
     if (stack == MAP_FAILED)
         return -errno;
-    mem_unpoison(stack, size); /* an earlier child has left frames there by its exec */
+    mem_unpoison(stack, size); /* an earlier child's exec left frames there */
     char **env = environ;
     c->fork_tick = proc_tick();
     pid_t pid = -ENOSYS;

@@ -1,4 +1,4 @@
-/* From the keeper's fork to the job's first instruction: the child and its shim. */
+/* The child and its shim: from the keeper's fork to the job's first instruction. */
 #ifndef DAEMON_KEEPER_CHILD_H
 #define DAEMON_KEEPER_CHILD_H
 
@@ -6,7 +6,7 @@
 #include <sys/types.h>
 #include "daemon/keeper/protocol.h"
 
-/* The descriptors that come with an order, in this order. */
+/* Descriptors that come with an order, in this order. */
 enum shim_fd {
     SHIM_RECORD,
     SHIM_LAUNCH,
@@ -17,42 +17,43 @@ enum shim_fd {
     SHIM_FDS
 };
 
-/* One job, as the keeper hands it to a shim: a message, with what is in `fd` beside it.
- * The shim's copies are above 2. */
+/* An order: one job, which the keeper hands to a shim in a message, with the descriptors
+ * of `fd` beside it. The shim's copies of these are above 2. */
 struct shim_args {
     int fd[SHIM_FDS]; /* -1: none; the record is locked */
     uint32_t record_seed;
     struct job_key key;
-    void *launch; /* the launch block, which follows the struct; NULL: it is in a memfd */
+    void *launch; /* block after the struct; NULL: it is in a memfd */
     uint64_t launch_size;
     mode_t umask;
     enum keeper_kill_mode kill_mode;
     struct keeper_limits limits;
 };
 
-/* What shim and child share: the child runs in the shim's memory until its exec. */
+/* Shared by shim and child: the child runs in the shim's memory until its exec. */
 struct child {
     const struct shim_args *args;
-    const char *script;             /* its path; NULL: the job has none */
-    int cgroup_fd;                  /* that of the job; -1: none */
-    bool enters;                    /* by itself, as it could not be born there */
+    const char *script;             /* path; NULL: the job has no script */
+    int cgroup_fd;                  /* of the job; -1: none */
+    bool enters;                    /* the cgroup by itself, as it was not born there */
     uint64_t shim_start, fork_tick; /* fork_tick: proc_tick() right before the child */
     pid_t shim, keeper;
-    void *map; /* of launch_fd, by the child; NULL: there is none */
-    /* Why it could not become the job; written by the child, CHILD_STEP_NONE before. */
+    void *map; /* of the launch memfd, by the child; NULL: none */
+    /* Why the child could not become the job. The child writes it; before:
+     * CHILD_STEP_NONE. */
     enum child_step step;
     int error; /* positive errno */
 };
 
-/* Right after fork in the keeper, every signal blocked, 0-2 on /dev/null: the life of a
- * shim. It takes orders from `channel`, and after each sends a byte when it could take
- * another. keeper: its parent's pid; fork_tick: proc_tick() right before its birth. Never
- * returns. */
+/* Runs a shim, right after fork in the keeper, with every signal blocked and 0-2 on
+ * /dev/null. Takes orders from `channel`, and sends a byte after each job when it can
+ * take another. keeper: its parent's pid. fork_tick: proc_tick() right before its birth.
+ * Never returns. */
 _Noreturn void shim_run(int channel, pid_t keeper, uint64_t fork_tick);
 
-/* Makes the child: it writes slot 1, becomes the job and execs, or says in *c why not and
- * ends. Returns its pid when it has done either, or was killed meanwhile; -errno: there
- * was no child. */
+/* Makes the child. The child writes slot 1, becomes the job and execs; or writes into *c
+ * why it cannot, and ends. Returns its pid when it has done either or was killed; -errno:
+ * no child was made. */
 pid_t child_spawn(struct child *c);
 
 #endif

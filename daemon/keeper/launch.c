@@ -1,4 +1,4 @@
-/* The launch block, the keeper's half: decoding what a job is started with. Format in
+/* The launch block, the keeper's half: decodes how a job is started. Format:
  * protocol.h. */
 #include "daemon/keeper/protocol.h"
 
@@ -14,7 +14,8 @@ bool launch_is_assignment(const char *s)
     return s[0] != '=' && strchr(s, '=') != NULL;
 }
 
-/* The string at *at, or NULL if it does not end inside the block. */
+/* Returns the string at *at, and moves *at behind it. NULL: it does not end in the
+ * block. */
 static char *take(char *buf, size_t len, size_t *at)
 {
     char *s = buf + *at;

@@ -1,5 +1,5 @@
-/* The launch block, voltd's half: encoding it into a sealed memfd. Format in protocol.h.
- * A file of its own, so that the privileged program does not contain it. */
+/* The launch block, voltd's half: encodes it into a sealed memfd. Format: protocol.h. A
+ * separate file keeps it out of the privileged program. */
 #include "daemon/keeper/protocol.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Adds the string at *at when it still fits; *at counts on either way. */
+/* Adds the string at *at if it fits. Advances *at in any case. */
 static void put(void *buf, size_t size, size_t *at, const char *s)
 {
     size_t n = strlen(s) + 1;

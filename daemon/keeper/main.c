@@ -1,5 +1,5 @@
-/* voltd-keeper: starts jobs for voltd and lets them outlive it. What it promises and why
- * it is a process of its own: record.h, protocol.h, server.c. People do not run it. */
+/* voltd-keeper: starts jobs for voltd, and lets them outlive voltd. See record.h,
+ * protocol.h and server.c. People do not run it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -31,8 +31,8 @@ static int fail(const char *what, int error)
     return 1;
 }
 
-/* Nothing of the starter stays: jobs and shims outlive it, and what it left open in them
- * would never be closed. Standard error goes last, once there is nothing left to say. */
+/* Drops all that the starter left open, as jobs and shims would have it open for ever.
+ * Standard error goes last, after the last message. */
 static int settle(struct keeper_config *config, bool is_activated)
 {
     struct stat st;
@@ -65,7 +65,7 @@ static int settle(struct keeper_config *config, bool is_activated)
     return 0;
 }
 
-/* -1, and said: no uid. A number that is none would be root. */
+/* Parses a uid. Returns -1, with a message, if the text is none: 0 would be root. */
 static int take_uid(const char *text, uid_t *ret)
 {
     char *end;
@@ -80,7 +80,8 @@ static int take_uid(const char *text, uid_t *ret)
     return 0;
 }
 
-/* What systemd gives is there, or it is said what is not. ret_peer: whom it is for. */
+/* Checks what systemd passes. Returns non-zero, with a message, if something is missing.
+ * *ret_peer: the user to serve. */
 static int check_activation(uid_t *ret_peer)
 {
     if (geteuid() == 0)
@@ -91,7 +92,7 @@ static int check_activation(uid_t *ret_peer)
     return r < 0 ? fail("descriptor 3", -r) : 0;
 }
 
-/* On standard output, if that takes it. An exit status. */
+/* Prints the text on standard output. Returns the exit status. */
 static int tell(const char *text)
 {
     (void)fputs(text, stdout);

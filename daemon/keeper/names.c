@@ -1,4 +1,4 @@
-/* Reading folders, of /proc and of records: opendir would allocate. */
+/* Reads directories, of /proc and of records. opendir() would allocate. */
 #include "daemon/keeper/names.h"
 
 #include <dirent.h>

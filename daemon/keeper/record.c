@@ -1,5 +1,4 @@
-/* Judging exit records: the format and the reasons are in record.h. Nothing
- * here writes. */
+/* Judges exit records. Format and reasons: record.h. Nothing here writes. */
 #include "daemon/keeper/record.h"
 #include "base/crc.h"
 
@@ -13,7 +12,7 @@
 #include "base/file.h"
 #include "daemon/keeper/tree.h"
 
-/* A slot lies inside its 512 bytes, so that each part is one write into one page. */
+/* Each slot is inside its 512 bytes, so that each part is one write into one page. */
 _Static_assert(sizeof(struct record_header) <= RECORD_STARTED_AT, "header fits");
 _Static_assert(sizeof(struct record_started) <= 512, "slot 1 fits");
 _Static_assert(sizeof(struct record_exited) <= 512, "slot 2 fits");
@@ -26,13 +25,13 @@ _Static_assert(offsetof(struct record_exited, crc) + 4 == sizeof(struct record_e
 
 enum part { PART_ZERO, PART_VALID, PART_BAD };
 
-/* The part of `size` bytes at p, whose last four are its CRC. */
+/* Judges the part of `size` bytes at p, whose last four are its CRC. */
 static enum part part_judge(const uint8_t *p, size_t size, uint32_t seed)
 {
     uint32_t crc;
     size_t body = size - sizeof(crc);
     memcpy(&crc, p + body, sizeof(crc));
-    if (p[0] == 0 && memcmp(p, p + 1, size - 1) == 0) /* all are as the first */
+    if (p[0] == 0 && memcmp(p, p + 1, size - 1) == 0) /* all equal the first */
         return PART_ZERO;
     return crc32c(seed, p, body) == crc ? PART_VALID : PART_BAD;
 }
@@ -58,7 +57,7 @@ static bool exited_in_range(const struct record_exited *x)
     }
 }
 
-/* Fills what is valid of ret, and returns the verdict. */
+/* Fills in the valid parts of *ret, and returns the verdict. */
 static enum record_verdict judge(const uint8_t *p, size_t len, const struct job_key *key,
                                  const uint8_t *boot_id, bool held, struct record *ret)
 {
@@ -100,17 +99,17 @@ void record_parse(const void *buf, size_t len, const struct job_key *key,
     ret->verdict = judge(buf, len, key, boot_id, held, ret);
 }
 
-/* Whose record it is, and how it is read. */
+/* The record to read, and how. */
 struct look {
     int dir_fd;
     const struct job_key *key;
     const uint8_t *boot_id;
-    bool cached; /* -EAGAIN rather than waiting for a disk */
+    bool cached; /* returns -EAGAIN instead of waiting for a disk */
 };
 
 static int read_record(int fd, const struct look *l, bool held, struct record *ret)
 {
-    _Alignas(8) uint8_t buf[RECORD_SIZE + 1]; /* one more, to see a file that is longer */
+    _Alignas(8) uint8_t buf[RECORD_SIZE + 1]; /* 1 more, to see a longer file */
     ssize_t n = l->cached ? file_read_cached(fd, buf, sizeof(buf), 0)
                           : pread(fd, buf, sizeof(buf), 0);
     if (n < 0)
@@ -119,13 +118,13 @@ static int read_record(int fd, const struct look *l, bool held, struct record *r
     return 0;
 }
 
-/* 1: somebody holds the lock; 0; -errno. */
+/* Returns 1 if a process holds the lock, 0, or -errno. */
 static int is_locked(int fd, uint32_t version)
 {
     struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
     if (version == RECORD_VERSION_FLOCK) {
         if (flock(fd, LOCK_SH | LOCK_NB) == 0)
-            return 0; /* until fd is closed */
+            return 0; /* shared lock until fd is closed */
         return errno == EWOULDBLOCK ? 1 : -errno;
     }
     if (fcntl(fd, F_OFD_GETLK, &lock) < 0)
@@ -141,7 +140,8 @@ static bool shim_lives(const struct record_started *s)
     return kill((pid_t)s->shim_pid, 0) == 0 || errno != ESRCH;
 }
 
-/* What stands in the place of a record and is no file: nobody of ours made it. */
+/* Returns whether the error means that the name is no regular file: voltd did not make
+ * it. */
 static bool is_no_file(int r)
 {
     return r == -FILE_NOT_REGULAR || r == -EISDIR || r == -ELOOP;
@@ -157,7 +157,8 @@ static int open_name(const struct look *l)
     return is_no_file(fd) ? -FILE_NOT_REGULAR : fd;
 }
 
-/* Opens the record and reads it as one that is held; *ret_fd: -1, there is none. */
+/* Opens the record, and reads it as if it were held. *ret_fd stays -1 if there is
+ * none. */
 static int open_record(const struct look *l, int *ret_fd, struct record *ret)
 {
     int fd = open_name(l);
@@ -184,7 +185,8 @@ static int started(const struct look *l, struct record_started *ret)
     return r < 0 ? r : now.has_started;
 }
 
-/* Of a record that was read as one that is held: whether it is. 0 or -errno. */
+/* Corrects the verdict of a record that was read as if it were held, if it is not.
+ * Returns 0 or -errno. */
 static int probe_holder(int fd, const struct look *l, struct record *now)
 {
     if (now->verdict != RECORD_RUNNING)

@@ -1,5 +1,5 @@
-/* Exit records, voltd's half: finding all of them, and words for what they say. A file of
- * its own, so that the privileged program does not contain it. */
+/* Exit records, voltd's half: finds all of them, and names steps. A separate file keeps
+ * it out of the privileged program. */
 #include "daemon/keeper/names.h"
 #include "daemon/keeper/record.h"
 

@@ -1,4 +1,5 @@
-/* The slots of exit records, and the ids of boot and record directory: record.h. */
+/* Writes the slots of exit records; reads the ids of boot and record directory:
+ * record.h. */
 #include "daemon/keeper/record.h"
 #include "base/crc.h"
 
@@ -30,7 +31,7 @@ int record_write_exited(int fd, uint32_t seed, struct record_exited *s)
     return write_exactly(fd, s, sizeof(*s), RECORD_EXITED_AT);
 }
 
-/* 32 hexadecimal digits, dashes between them ignored. */
+/* Parses 32 hexadecimal digits; ignores dashes between them. */
 static int parse_id(const char *text, size_t len, uint8_t ret[RECORD_ID_SIZE])
 {
     static const char hex[16] = "0123456789abcdef";

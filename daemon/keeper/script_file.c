@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "daemon/keeper/names.h"
 
-#define TRIES 1000 /* of a millisecond, while a sweep has the lock */
+#define TRIES 1000 /* tries, a millisecond each, while a sweep has the lock */
 
 static const char *scripts_dir;
 
@@ -23,7 +23,7 @@ static int open_dir(int at, const char *path)
     return fd < 0 ? -errno : fd;
 }
 
-/* The scripts dir, if it is ours alone. */
+/* Opens the scripts dir, if only this user may write into it. */
 static int open_scripts_dir(void)
 {
     struct stat st;
@@ -44,7 +44,7 @@ static int open_scripts_dir(void)
     return r;
 }
 
-/* Whatever is in it. */
+/* Removes a file of any kind. */
 static int remove_name(const char *name, void *arg)
 {
     const int *dir = arg;
@@ -54,7 +54,8 @@ static int remove_name(const char *name, void *arg)
     return 0;
 }
 
-/* The folder at path below `at`, opened as dir. Another sweep tries again what stays. */
+/* Removes the directory at path below `at`, which is open as dir. The next sweep retries
+ * if that fails. */
 static void remove_dir(int at, const char *path, int dir)
 {
     (void)fchmod(dir, 0700);
@@ -91,7 +92,10 @@ void script_file_init(const char *dir)
     script_file_sweep();
 }
 
-/* 0; -EAGAIN: a sweep has it, or has just removed it; -errno. */
+/* Makes the directory and locks it. Returns:
+ *   0
+ *   -EAGAIN  a sweep has locked it, or has just removed it
+ *   -errno */
 static int lock_dir(int scripts, const char *name, int *ret)
 {
     struct stat st;
@@ -101,11 +105,11 @@ static int lock_dir(int scripts, const char *name, int *ret)
     int dir = open_dir(scripts, name);
     if (dir < 0)
         return dir == -ENOENT ? -EAGAIN : dir;
-    /* Where a file system has no such locks a sweep takes none, and removes nothing. */
+    /* On a file system without such locks no sweep can lock or remove it. */
     int r = flock(dir, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK ? -EAGAIN : 0;
     if (r == 0 && fstatat(scripts, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         r = errno == ENOENT ? -EAGAIN : -errno;
-    if (r == 0) { /* as a shim that was killed has left it */
+    if (r == 0) { /* empties what a killed shim has left */
         (void)fchmod(dir, 0700);
         (void)each_name(dir, ".", remove_name, &dir);
         *ret = dir;
@@ -154,7 +158,7 @@ static int write_file(int dir, const char *name, const char *text, size_t n)
     return r;
 }
 
-/* What is in the memfd: a name of one part, and the text. */
+/* Writes the contents of the memfd: a file name without "/", and the text. */
 static int put(struct script_file *s, const struct job_key *key, const char *in, size_t n)
 {
     const char *end = memchr(in, '\0', n < SCRIPT_NAME_MAX + 1 ? n : SCRIPT_NAME_MAX + 1);

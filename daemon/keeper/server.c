@@ -1,27 +1,29 @@
-/* The keeper's loop: one thread, no allocation, poll over the listening socket, a
+/* The keeper's loop: one thread, no allocation. The thread polls the listening socket, a
  * signalfd and one connection.
  *
- * A connection takes the place of the one before, with whatever that had asked for and
- * was not yet read: voltd has one, and where there are two the voltd of the older one has
- * gone. It is served from its HELLO on. Requests are taken one at a time, so that nothing
- * older is still going on when HELLO is answered; only signals are sent from processes of
- * their own ("killers"), which can start nothing. Nothing waits for these: when there are
- * too many, a signal is refused. A peer that does not read its replies is not read from.
+ * A new connection replaces the one before, with its requests that are not read yet.
+ * voltd has one connection; if there are two, the voltd of the older one has ended. A
+ * connection is served from its HELLO on. Requests are taken one at a time, so no older
+ * request is under way when HELLO is answered. Signals are an exception: processes of
+ * their own ("killers") send them, and can start nothing. The keeper does not wait for
+ * killers. When there are too many, it refuses a signal. The keeper does not read from a
+ * peer that does not read its replies.
  *
- * Shims are remembered by pid to tell when the last has ended, with the attempt that each
- * works on, and by the channels of those that may get another job (shim_pool.h): the
- * records know the rest, and a keeper that takes over from a killed one needs nothing of
- * it. Those of jobs that may leave something behind stay as long as that does, and are
- * remembered apart: a voltd that has seen the end of every job does not wait for them.
+ * The keeper remembers the pid of each shim, with its attempt, to know when the last has
+ * ended. The keeper remembers the channels of shims that may get another job
+ * (shim_pool.h). Everything else is in the records, so a keeper that follows a killed one
+ * needs nothing of it. Shims of kill mode `main` stay as long as the processes that their
+ * jobs have left. They have a list of their own: a voltd that has seen the end of every
+ * job does not wait for them.
  *
  * Jobs run as the same user. They cannot trace keeper, killers and shims, which are never
- * dumpable once the keeper has begun to serve (nor before, where its program may not be
- * read, as it is installed), but can stop them: parents continue their children at once,
- * the keeper its shims and killers, voltd the keeper that it has started. Another keeper
- * it continues several times a second while that does not answer (keeper_link_task.c).
- * What remains: a job that stops the keeper in a loop makes it slow, and one that stands
- * still when a voltd finds it, whose pid that voltd does not know, has to be continued
- * by hand. */
+ * dumpable once the keeper serves. Before that they are dumpable only if the keeper's
+ * program can be read, which is not so as it is installed. But jobs can stop these
+ * processes. Parents continue their children at once: the keeper its shims and killers,
+ * and voltd the keeper that it has started. voltd continues any other keeper several
+ * times a second while it does not answer (keeper_link_task.c). Two cases remain. A job
+ * that stops the keeper in a loop makes it slow. If a new voltd finds a stopped keeper
+ * and does not know its pid, the keeper has to be continued by hand. */
 #include "daemon/keeper/keeper.h"
 
 #include <errno.h>
@@ -41,11 +43,11 @@
 #include "daemon/keeper/shim_pool.h"
 #include "daemon/keeper/tree.h"
 
-/* For shims that nobody needs now, and for a listening socket that cannot be served: it
- * stays readable. */
+/* Rest when shims are idle, or when the listening socket cannot be served: it stays
+ * readable. */
 #define PAUSE_MS    100
 #define KILLERS_MAX 32
-#define STOPS_MAX   64 /* children continued in a row */
+#define STOPS_MAX   64 /* children continued before other work */
 
 struct killers {
     unsigned n;
@@ -56,15 +58,15 @@ static struct {
     struct keeper_config config;
     struct keeper_self self;
     int signal_fd;
-    bool leaving;   /* BYE was answered with yes, or voltd is of another version */
-    bool no_accept; /* for PAUSE_MS: there was no descriptor to be had */
+    bool leaving;   /* BYE was accepted, or voltd is of another version */
+    bool no_accept; /* for PAUSE_MS: no descriptor was available */
     struct killers killers;
     struct {
         int fd; /* -1: none */
         bool served;
-        bool leaving; /* said BYE, settled: the reply awaits the end of all children */
-        uint64_t bye; /* the serial of that */
-        size_t unsent_size; /* of a reply that did not fit into the socket */
+        bool leaving;       /* said BYE, settled: the reply waits for all children */
+        uint64_t bye;       /* serial of that BYE */
+        size_t unsent_size; /* bytes of a reply that did not fit into the socket */
         union {
             struct keeper_welcome welcome;
             struct keeper_reply reply;
@@ -74,8 +76,8 @@ static struct {
 
 /* --- children ----------------------------------------------------------------------- */
 
-/* The place of a pid among n; n: it is not there. Most jobs are short, and the newest are
- * looked at first. */
+/* Returns the index of a pid among n; n: not found. Looks at the newest first, as most
+ * jobs are short. */
 static unsigned find(const pid_t *pids, unsigned n, pid_t pid)
 {
     for (unsigned i = n; i-- > 0;)
@@ -94,7 +96,7 @@ static bool is_killer(pid_t pid)
     return find(keeper.killers.pid, keeper.killers.n, pid) < keeper.killers.n;
 }
 
-/* Notes the attempt of a shim, which may be one that has had others. */
+/* Notes the attempt of a shim, new or reused. */
 static void note_shim(struct shims *shims, pid_t pid, const struct job_key *key)
 {
     unsigned i = find(shims->pid, shims->n, pid);
@@ -103,7 +105,8 @@ static void note_shim(struct shims *shims, pid_t pid, const struct job_key *key)
     shims->key[i] = *key;
 }
 
-/* A shim has ended, not by itself if status != 0. False: it is none of these. */
+/* Drops a shim that has ended; status != 0: it was killed. Returns false if it is not in
+ * the list. */
 static bool take_shim(struct shims *shims, pid_t pid, int status)
 {
     struct keeper_self *self = &keeper.self;
@@ -114,7 +117,7 @@ static bool take_shim(struct shims *shims, pid_t pid, int status)
         self->killed[self->killed_n++ % KEEPER_KILLED_MAX] = shims->key[i];
         (void)cgroup_remove(&shims->key[i]);
     }
-    shims->n--; /* the newest takes its place */
+    shims->n--; /* the newest fills the gap */
     shims->pid[i] = shims->pid[shims->n];
     shims->key[i] = shims->key[shims->n];
     return true;
@@ -134,7 +137,8 @@ static unsigned live_shims(void)
     return keeper.self.shims.n + keeper.self.main_shims.n;
 }
 
-/* settled: every job has ended. */
+/* Returns whether no shim or killer lives. settled: every job has ended, so shims of kill
+ * mode `main` do not count. */
 static bool is_idle(bool settled)
 {
     return keeper.self.shims.n == 0 && keeper.killers.n == 0 &&
@@ -192,7 +196,8 @@ static void accept_one(void)
 
 /* --- requests ----------------------------------------------------------------------- */
 
-/* To another version a keeper is of no use: the next connection starts one that is. */
+/* Answers HELLO. A keeper leaves if voltd is of another version: voltd's next connection
+ * starts a matching one. */
 static void serve_hello(const struct keeper_hello *m)
 {
     struct keeper_welcome w = {
@@ -231,8 +236,7 @@ static void serve_start(struct keeper_start *m, const int *fds,
     CRASH_POINT("keeper-started");
 }
 
-/* The life of a killer. Its exit status says whether somebody still waits for the
- * reply. */
+/* Runs a killer. Exits with 0 if the reply was sent, or if the connection is closed. */
 _Noreturn static void killer_run(const struct keeper_signal *m, int record_fd,
                                  struct keeper_reply *reply)
 {
@@ -248,10 +252,10 @@ _Noreturn static void killer_run(const struct keeper_signal *m, int record_fd,
     _exit(r > 0 || (r < 0 && errno == EPIPE) ? 0 : 1);
 }
 
-/* Forks a killer, which replies by itself. False: the reply is the caller's. Where there
- * is no process to be had, and no killer that gives its own back, jobs may have taken all
- * that their account may have: then the keeper ends them itself, as nothing else would.
- * No job could start meanwhile. */
+/* Forks a killer, which replies by itself. Returns false if the caller must reply. If
+ * fork fails and no killer lives, jobs may have used up all processes of the account.
+ * Then the keeper sends the signal itself: no killer will give a process back. No job
+ * could start meanwhile anyway. */
 static bool serve_signal(const struct keeper_signal *m, int record_fd,
                          struct keeper_reply *reply)
 {
@@ -270,8 +274,8 @@ static bool serve_signal(const struct keeper_signal *m, int record_fd,
     return pid > 0;
 }
 
-/* What ended the last jobs, and their shims, may need a moment more than the news of it:
- * the reply to a settled voltd waits for them, which is false. */
+/* Answers BYE. The last jobs, and their shims, may end a moment after voltd has seen
+ * their records. So the reply to a settled voltd waits for them: returns false. */
 static bool serve_bye(const struct keeper_bye *m, struct keeper_reply *reply)
 {
     shim_pool_dismiss();
@@ -303,8 +307,9 @@ static void serve_request(union keeper_message *m, size_t len, struct fds *fds)
         return;
     case KEEPER_START:
         serve_start(&m->start, fds->fd, &reply);
-        fds_close(fds); /* before the reply: the shim alone has the record, and the job
-                         * its output */
+        /* before the reply: only the shim then has the record, and only the job its
+         * output */
+        fds_close(fds);
         break;
     case KEEPER_SIGNAL:
         is_due = !serve_signal(&m->signal, fds->n > 0 ? fds->fd[0] : -1, &reply);
@@ -317,7 +322,7 @@ static void serve_request(union keeper_message *m, size_t len, struct fds *fds)
         conn_reply(&reply, sizeof(reply));
 }
 
-/* Receives one message; its descriptors are closed when it has been served. */
+/* Receives and serves one message, then closes its descriptors. */
 static void conn_receive(void)
 {
     static union keeper_message m;
@@ -333,7 +338,7 @@ static void conn_receive(void)
     ssize_t n = recvmsg(keeper.conn.fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    /* Descriptors are all that a Unix socket carries unasked, in one piece. */
+    /* A Unix socket carries nothing but descriptors unasked, in one piece. */
     struct cmsghdr *h = n >= 0 ? CMSG_FIRSTHDR(&msg) : NULL;
     if (h != NULL) {
         fds.n = (int)((h->cmsg_len - CMSG_LEN(0)) / sizeof(int));
@@ -348,8 +353,8 @@ static void conn_receive(void)
 
 /* --- the loop ----------------------------------------------------------------------- */
 
-/* A stopped child is continued, but for what the keeper has inherited: that may be a job
- * which is being killed. */
+/* Continues a stopped child. Not an inherited one: it may belong to a job that is being
+ * killed. */
 static void continue_child(pid_t pid)
 {
     bool ours = is_in(&keeper.self.shims, pid) || is_in(&keeper.self.main_shims, pid) ||
@@ -369,11 +374,11 @@ static void reap(void)
             continue_child(pid);
             if (++stops < STOPS_MAX)
                 continue;
-            (void)raise(SIGCHLD); /* the rest, after what else there is to do */
+            (void)raise(SIGCHLD); /* the others, after other work */
             break;
         }
-        /* A killer was killed before it could reply, and its call would wait for ever:
-         * voltd asks again for all that is open on a new connection. */
+        /* A killer that dies before its reply would leave its call waiting for ever.
+         * Closing the connection makes voltd repeat all open requests. */
         shim_pool_forget(pid);
         died |= pid > 0 && status != 0;
         if (pid > 0 && !take_shim(&keeper.self.shims, pid, status) &&
@@ -385,7 +390,7 @@ static void reap(void)
         script_file_sweep();
 }
 
-/* False: SIGTERM. The jobs go on with their shims. */
+/* Returns false on SIGTERM. The jobs go on with their shims. */
 static bool take_signals(void)
 {
     struct signalfd_siginfo info;
@@ -409,7 +414,7 @@ static void serve_ready(const struct pollfd *p)
         conn_close();
 }
 
-/* The reply to BYE, when it is due. */
+/* Sends the reply to BYE when it is due. */
 static void part(void)
 {
     const struct keeper_reply reply = {
@@ -454,11 +459,12 @@ int keeper_serve(void)
     return 0;
 }
 
-/* All to default and blocked: exec hands ignored signals and the mask on to the jobs. The
- * system call itself: the library refuses 32 and 33, which it has for its threads. */
+/* Sets all signals to default and blocks them, as exec passes ignored signals and the
+ * mask on to jobs. Uses the system call, as the library refuses signals 32 and 33, which
+ * it reserves for its threads. */
 static int settle_signals(void)
 {
-    static const uint64_t to_default[8]; /* the kernel's struct sigaction is shorter */
+    static const uint64_t to_default[8]; /* longer than the kernel's struct sigaction */
     sigset_t all;
     for (int sig = 1; sig <= SIGRTMAX; sig++)
         (void)syscall(SYS_rt_sigaction, sig, to_default, NULL, sizeof(uint64_t));
@@ -486,8 +492,8 @@ int keeper_init(const struct keeper_config *config)
     r = settle_signals();
     if (r == 0 && config->score_fd > 0)
         r = shim_pool_spare(config->score_fd);
-    /* Once more, after the voltd that has bound the socket: SO_PEERCRED of a connection
-     * names the process that has listened last, and voltd sends SIGCONT to that one. */
+    /* Listens again, after the voltd that has bound the socket. SO_PEERCRED of a
+     * connection names the process that listened last, and voltd sends SIGCONT to it. */
     if (r == 0 && listen(config->listen_fd, KEEPER_BACKLOG) < 0)
         r = -errno;
     if (r == 0)

@@ -1,25 +1,25 @@
-/* The shim: a small process beside each job that outlives keeper and voltd, and writes
- * down how the job ended. It holds the lock on the record from its first instruction
- * about the job to its last.
+/* The shim: a small process for each job that outlives keeper and voltd, and records how
+ * the job ended. The shim holds the lock on the record from receiving the order to the
+ * end.
  *
- * Order, each step safe to die after:
- *   1. once: own process group, subreaper, everything closed but the channel of orders.
- *      It stays in the keeper's session, which no process of a job is in (tree.h);
- *   2. an order: the record, locked before it was sent, and all that the job needs;
- *   3. the script that came with it, if one did, as a file (script_file.h);
- *   4. the cgroup of the job, where there can be one (cgroup.h);
- *   5. the child, which writes slot 1 STARTED before it becomes the job (child.c). A shim
- *      killed before has started nothing;
- *   6. wait; in kill mode `tree`, what the main process left behind gets LINGER to go by
- *      itself and is then killed;
- *   7. the file is removed;
- *   8. slot 2 EXITED; the record is closed: the kernel drops the lock;
- *   9. in kill mode `main`, wait for all that is left, so that it does not become the
- *      keeper's and is not taken for an orphan;
+ * Order of steps; it is safe to die after each:
+ *   1. once: own process group, subreaper, all closed but the channel of orders. The
+ *      shim stays in the keeper's session, which no process of a job is in (tree.h);
+ *   2. the order: the record, locked before it was sent, and all that the job needs;
+ *   3. the file of the job's script, if it has one (script_file.h);
+ *   4. the cgroup of the job, if there can be one (cgroup.h);
+ *   5. the child, which writes slot 1 STARTED before it becomes the job (child.c). A
+ *      shim killed before that has started nothing;
+ *   6. wait; in kill mode `tree`, processes that the main one leaves have LINGER_USEC
+ *      to end, then they are killed;
+ *   7. the script's file is removed;
+ *   8. slot 2 EXITED; the record is closed, so the kernel drops the lock;
+ *   9. in kill mode `main`, wait for all processes left: otherwise they would become
+ *      the keeper's, and be taken for orphans;
  *  10. the cgroup is removed;
- *  11. with a process left, exit. Without one nothing of the job is left here, and the
- *      next order may come (shim_pool.h). The figures are summed up from each wait: the
- *      process's own (RUSAGE_CHILDREN) are of all jobs it has had.
+ *  11. with a process left, exit. Otherwise nothing of the job is left in the shim, and
+ *      the next order may come (shim_pool.h). The figures are sums over the waits:
+ *      RUSAGE_CHILDREN would include all earlier jobs.
  *
  * No allocation, no parsing of input; every signal stays blocked. */
 #include "daemon/keeper/child.h"
@@ -56,7 +56,7 @@ struct shim {
     _Alignas(8) uint8_t launch[KEEPER_INLINE_MAX];
 };
 
-/* wait4 for any child, whose figures are added. */
+/* Calls wait4() for any child, and adds its figures. */
 static pid_t reap_one(struct record_exited *x, int *ret_status, int options)
 {
     struct rusage u;
@@ -77,7 +77,7 @@ static pid_t reap_one(struct record_exited *x, int *ret_status, int options)
     return pid;
 }
 
-/* Closes everything from 3 on but one, which is not 3. 0 or -errno. */
+/* Closes all descriptors from 3 on but `keep`, which is above 3. Returns 0 or -errno. */
 static int close_all_but(int keep)
 {
     if (syscall(SYS_close_range, 3u, (unsigned)keep - 1, 0) < 0)
@@ -85,8 +85,8 @@ static int close_all_but(int keep)
     return syscall(SYS_close_range, (unsigned)keep + 1, ~0u, 0) < 0 ? -errno : 0;
 }
 
-/* The end of the main process; orphans that end meanwhile are reaped. False: the kernel
- * did not tell, and nothing may be claimed. */
+/* Waits for the end of the main process, and reaps orphans that end meanwhile. Returns
+ * false if the kernel does not report the end, so that it is unknown. */
 static bool wait_main(pid_t child, struct record_exited *x)
 {
     int status = 0;
@@ -107,8 +107,8 @@ static bool wait_main(pid_t child, struct record_exited *x)
     return true;
 }
 
-/* Reaps until no descendant is left or the time has come, and counts those that SIGKILL
- * has ended; killed: NULL, or where. Returns whether none is left. */
+/* Reaps until no descendant is left, or until the deadline. Counts processes that SIGKILL
+ * ended in *killed, if not NULL. Returns whether none is left. */
 static bool reap_until(struct record_exited *x, uint64_t deadline, uint32_t *killed)
 {
     sigset_t set;
@@ -133,8 +133,8 @@ static bool reap_until(struct record_exited *x, uint64_t deadline, uint32_t *kil
     }
 }
 
-/* As the subreaper of the tree the shim is the parent of whatever is left. Returns
- * whether nothing is. */
+/* Ends all processes left, whose parent the shim is as subreaper. Returns whether none is
+ * left. */
 static bool clear_tree(struct shim *self)
 {
     const struct tree_root root = {.shim = self->pid, .shim_start = self->start};
@@ -142,7 +142,9 @@ static bool clear_tree(struct shim *self)
     struct tree_result result;
     if (reap_until(x, mono_usec() + LINGER_USEC, NULL))
         return true;
-    cgroup_kill(self->cgroup); /* also what runs as another user; then what has moved */
+    /* Also kills processes of other users. tree_kill() then kills those that have
+     * moved. */
+    cgroup_kill(self->cgroup);
     if (self->cgroup >= 0 &&
         reap_until(x, mono_usec() + KILL_LIMIT_USEC, &x->left_killed))
         return true;
@@ -154,7 +156,7 @@ static bool clear_tree(struct shim *self)
     return false;
 }
 
-/* All but the record. */
+/* Closes all descriptors of the order but the record. */
 static void close_order(const struct shim *self)
 {
     for (unsigned i = SHIM_RECORD + 1; i < SHIM_FDS; i++)
@@ -170,7 +172,8 @@ static void fail_job(struct record_exited *x, enum child_step step, int error)
     x->core_dumped = 0;
 }
 
-/* From the child to the end of the job. Returns whether nothing is left of it. */
+/* Runs the child, to the end of the job. Returns whether none of its processes is
+ * left. */
 static bool run_child(struct shim *self, const char *script)
 {
     struct child child = {.args = &self->order,
@@ -199,7 +202,7 @@ static bool run_child(struct shim *self, const char *script)
                                                      : reap_until(x, 0, NULL);
 }
 
-/* From its cgroup to the end of the job. Returns whether nothing is left of it. */
+/* Makes the cgroup and runs the child in it. Returns likewise. */
 static bool contain_child(struct shim *self, const char *script)
 {
     int r = cgroup_make(&self->order.key, &self->order.limits, &self->cgroup);
@@ -214,7 +217,7 @@ static bool contain_child(struct shim *self, const char *script)
     return clean;
 }
 
-/* From the order to the end of the job. Returns whether nothing is left of it. */
+/* Makes the script's file, and runs the job. Returns likewise. */
 static bool run_job(struct shim *self)
 {
     const int text = self->order.fd[SHIM_SCRIPT];
@@ -244,7 +247,7 @@ static void write_end(struct shim *self)
     (void)close(record);
 }
 
-/* The next order. False: there is none and will be none. */
+/* Receives the next order. Returns false if none will come. */
 static bool take_order(struct shim *self)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(self->order.fd))];
@@ -260,7 +263,8 @@ static bool take_order(struct shim *self)
     while (n < 0 && errno == EINTR);
     const struct cmsghdr *h = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
     if (h == NULL || (msg.msg_flags & MSG_CTRUNC) != 0)
-        return false; /* also without room for descriptors: nothing has been started */
+        /* also without room for descriptors: nothing was started */
+        return false;
     const int *next = (const int *)(const void *)CMSG_DATA(h);
     for (unsigned i = 0; i < SHIM_FDS; i++)
         if (self->order.fd[i] >= 0)
@@ -272,7 +276,7 @@ static bool take_order(struct shim *self)
     return true;
 }
 
-/* What is done once. 0 or -errno. */
+/* Does step 1. Returns 0 or -errno. */
 static int settle(struct shim *self, uint64_t fork_tick)
 {
     (void)prctl(PR_SET_NAME, "volt-shim");
@@ -285,7 +289,8 @@ static int settle(struct shim *self, uint64_t fork_tick)
     return r;
 }
 
-/* Who is still in the cgroup of an ended tree was moved there. */
+/* Removes the cgroup. A process still in the cgroup of an ended tree was moved there, so
+ * it is killed. */
 static void leave_cgroup(struct shim *self)
 {
     if (self->cgroup >= 0 && !cgroup_remove(&self->order.key) &&

@@ -1,4 +1,4 @@
-/* Shims in reserve: what and why is in shim_pool.h. */
+/* See shim_pool.h. */
 #include "daemon/keeper/shim_pool.h"
 
 #include <errno.h>
@@ -8,22 +8,22 @@
 #include <unistd.h>
 #include "daemon/keeper/tree.h"
 
-#define SHIM_POOL_MAX 32 /* more at a time get a shim that is for one job */
+#define SHIM_POOL_MAX 32 /* further shims at a time get one job only */
 
 struct member {
     pid_t pid;
-    int channel; /* our end */
-    bool works;  /* it has an order whose end it has not told */
+    int channel; /* the keeper's end */
+    bool works;  /* it has not reported the end of its order */
 };
 
 static struct {
-    unsigned n, last; /* last: the member that was handed a job last */
-    struct member shim[SHIM_POOL_MAX + 1]; /* the last is only passing through */
+    unsigned n, last; /* last: index of the member that got a job last */
+    struct member shim[SHIM_POOL_MAX + 1]; /* 1 more, for a moment */
 } pool;
 
-/* The keeper's own score, by which the OOM killer spares it. */
+/* The keeper's own oom_score_adj, below 0. */
 static struct {
-    int fd; /* 0: it is not spared */
+    int fd; /* 0: the keeper is not spared */
     size_t size;
     char text[8];
 } score;
@@ -38,8 +38,9 @@ int shim_pool_spare(int score_fd)
     return 0;
 }
 
-/* A child inherits the score. A shim could not open its own later: it is not dumpable, so
- * the file is root's. Returns what fork() returns, or -errno. */
+/* Forks a child with score 0. The child inherits the score, and could not open its own
+ * file later: it is not dumpable, so the file is root's. Returns like fork(), or
+ * -errno. */
 static pid_t fork_unspared(void)
 {
     if (score.fd > 0 && pwrite(score.fd, "0", 1, 0) < 0)
@@ -47,13 +48,13 @@ static pid_t fork_unspared(void)
     pid_t pid = fork();
     if (pid < 0)
         pid = -errno;
-    /* Refused where somebody without CAP_SYS_RESOURCE cannot lower it again: it stays. */
+    /* Fails without CAP_SYS_RESOURCE if the score cannot be lowered again: it stays 0. */
     if (pid != 0 && score.fd > 0)
         (void)pwrite(score.fd, score.text, score.size, 0);
     return pid;
 }
 
-/* The order, in one message. 0 or -errno. */
+/* Sends the order, in one message. Returns 0 or -errno. */
 static int give_order(int channel, const struct shim_args *args)
 {
     _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(args->fd))];
@@ -95,7 +96,7 @@ static bool is_at_work(struct member *s)
     do
         n = recv(s->channel, &byte, 1, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
-    s->works = n <= 0; /* also where it has died, until it is reaped */
+    s->works = n <= 0; /* also if it has died, until it is reaped */
     return s->works;
 }
 
@@ -131,7 +132,7 @@ pid_t shim_pool_start(const struct shim_args *args, bool may_reuse)
 {
     bool may = may_reuse && args->kill_mode != KEEPER_KILL_MAIN;
     for (unsigned k = may ? pool.n : 0; k > 0; k--) {
-        /* The longest at work first: it is the most likely to have ended. */
+        /* Asks the member that got its job first, as it most likely has ended. */
         unsigned i = ++pool.last % pool.n;
         if (is_at_work(&pool.shim[i]))
             continue;

@@ -1,5 +1,5 @@
-/* Process trees: what and why is in tree.h. No allocation: one static table per process,
- * touched only where a tree is walked. */
+/* Process trees: see tree.h. No allocation: one static table per process, touched only
+ * when a tree is walked. */
 #include "daemon/keeper/tree.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #define FLAG_EXITING 4 /* PF_EXITING, in field 9 of /proc/<pid>/stat */
 
-#define TREE_MAX 8192 /* processes of one walk; the next round takes the rest */
+#define TREE_MAX 8192 /* processes per walk; the next round takes the rest */
 
 static struct {
     size_t n;
@@ -48,7 +48,7 @@ static ssize_t read_some(int fd, void *buf, size_t size)
     return n;
 }
 
-/* Reads a small file of /proc whole, as a string. Returns its length; -errno. */
+/* Reads a small file of /proc as a string. Returns its length or -errno. */
 static ssize_t read_text(const char *path, char *buf, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -63,8 +63,8 @@ static ssize_t read_text(const char *path, char *buf, size_t size)
     return n;
 }
 
-/* The numbers from field 4 of /proc/<pid>/stat on. Written out, because sscanf() takes
- * ten times as many instructions and a tree is read whole. */
+/* Indexes of numbers from field 4 of /proc/<pid>/stat on. The parser is written out, as
+ * sscanf() takes ten times as many instructions and a tree has many processes. */
 enum {
     STAT_PARENT,
     STAT_SESSION = 2,
@@ -98,7 +98,7 @@ int proc_read(pid_t pid, struct proc *ret)
     ssize_t n = read_text(path, buf, sizeof(buf));
     if (n < 0)
         return n == -ENOENT ? -ESRCH : (int)n;
-    const char *p = strrchr(buf, ')'); /* the name may hold anything, also ") R 1" */
+    const char *p = strrchr(buf, ')'); /* the name may contain anything, also ") R 1" */
     int64_t field[STAT_FIELDS];
     if (p == NULL || p[1] != ' ' || p[2] == '\0' || !parse_numbers(p + 3, field))
         return -ESRCH;
@@ -109,7 +109,7 @@ int proc_read(pid_t pid, struct proc *ret)
         .session = (pid_t)field[STAT_SESSION],
         .start = (uint64_t)field[STAT_START],
         .stopped = strchr("Tt", state) != NULL,
-        /* Main may be gone and its threads may run on. */
+        /* The main thread may have ended while others run on. */
         .dead = strchr("ZX", state) != NULL && field[STAT_THREADS] <= 1,
         .exiting = (field[STAT_FLAGS] & FLAG_EXITING) != 0,
     };
@@ -125,7 +125,7 @@ uint64_t proc_tick(void)
            (uint64_t)now.tv_nsec / (UINT64_C(1000000000) / per_second);
 }
 
-/* Mostly it is still the same tick, and /proc need not be read. */
+/* Avoids reading /proc if the tick is still the same, as it mostly is. */
 int proc_own_start(uint64_t before, uint64_t *ret)
 {
     struct proc self;
@@ -154,8 +154,9 @@ int proc_signal(pid_t pid, uint64_t start, int sig)
     return r;
 }
 
-/* One byte of the text "NAME=value\0NAME=value\0..." further: *at counts what has
- * matched of the name, then with `found` what there is of the value. */
+/* Takes one byte of the text "NAME=value\0NAME=value\0...". *at counts matching bytes of
+ * the name, and after `found` bytes of the value. Returns true at the end of the
+ * value. */
 static bool take_byte(char c, const char *name, bool *found, size_t *at, char *ret,
                       size_t size)
 {
@@ -192,15 +193,14 @@ bool proc_variable(pid_t pid, const char *name, char *ret, size_t size)
     return whole && at <= size;
 }
 
-/* Whether the number has been given again since. Of one that has just gone nothing is
- * known. */
+/* Returns whether the pid now belongs to another process; false if to none. */
 static bool is_other(pid_t pid, uint64_t start)
 {
     struct proc now;
     return proc_read(pid, &now) == 0 && now.start != start;
 }
 
-/* NULL: it is not in the tree. */
+/* Returns the process; NULL: not in the tree. */
 static const struct proc *find(pid_t pid)
 {
     for (size_t i = 0; i < tree.n; i++)
@@ -215,7 +215,7 @@ static void tree_add(const struct proc *proc)
         tree.proc[tree.n++] = *proc;
 }
 
-/* The number that a name in /proc is; 0: it is none. */
+/* Returns the number that a name in /proc is; 0: it is none. */
 static pid_t number_of(const char *name)
 {
     return name[0] >= '1' && name[0] <= '9' ? (pid_t)strtol(name, NULL, 10) : 0;
@@ -228,7 +228,8 @@ static void add_child(pid_t pid)
         tree_add(&proc);
 }
 
-/* Adds the children of one thread of *arg; a child may since have moved to the shim. */
+/* Adds the children of one thread of process *arg. A child may have moved to the shim
+ * since. */
 static int add_children(const char *thread, void *arg)
 {
     char path[64], buf[4096];
@@ -253,7 +254,8 @@ static int add_children(const char *thread, void *arg)
     return 0;
 }
 
-/* A process that has the number by now may have had it when its children were listed. */
+/* Walks down from the shim. If a pid belongs to another process by now, it may have when
+ * its children were listed: these are dropped. */
 static void walk_children(const struct tree_root *root)
 {
     char path[32];
@@ -270,8 +272,9 @@ static void walk_children(const struct tree_root *root)
     }
 }
 
-/* The number of a main process whose shim has died may belong to somebody else by now.
- * Then its session is empty: a number that a session has is not given again. */
+/* Returns whether a process belongs to the tree. The pid of a main process whose shim has
+ * died may be another process's by now. Then its session is empty: the kernel does not
+ * reuse a pid that a session has. */
 static bool is_related(const struct tree_root *root, const struct proc *proc)
 {
     const struct proc *parent = find(proc->parent);
@@ -279,7 +282,7 @@ static bool is_related(const struct tree_root *root, const struct proc *proc)
         return !is_other(parent->pid, parent->start);
     if (root->shim != 0)
         return proc->parent == root->shim && !is_other(root->shim, root->shim_start);
-    /* While the keeper is our parent, its number is no other process's. */
+    /* While the keeper is the caller's parent, its pid belongs to no other process. */
     if (root->keeper != 0 && proc->parent == root->keeper &&
         proc->session != root->session && getppid() == root->keeper &&
         !root->is_others(proc->pid, root->arg))
@@ -299,7 +302,7 @@ static int add_related(const char *name, void *arg)
     return 0;
 }
 
-/* Searches all of /proc until a pass adds nobody. */
+/* Searches all of /proc until a pass finds no more processes. */
 static void walk_proc(const struct tree_root *root)
 {
     size_t before;
@@ -316,7 +319,7 @@ static bool kernel_lists_children(void)
     return access(path, R_OK) == 0;
 }
 
-/* Those of an earlier walk that still live, as they are now. */
+/* Drops processes of an earlier walk that have ended, and updates the others. */
 static void keep_living(void)
 {
     size_t n = 0;
@@ -329,8 +332,8 @@ static void keep_living(void)
     tree.n = n;
 }
 
-/* Adds to what earlier walks found: a process that lost its parent to a walk's own KILL
- * could not be found a second time where there is no shim. */
+/* Adds processes to those that earlier walks found. Without a shim, a process whose
+ * parent was killed by an earlier round could not be found again. */
 static void tree_walk(const struct tree_root *root)
 {
     keep_living();
@@ -351,16 +354,15 @@ uint32_t tree_signal(const struct tree_root *root, int sig)
     return reached;
 }
 
-/* Time passes as well where the machine stands still: what nobody tried is no
- * survivor. */
+/* A tree is signalled in at least so many rounds, even if the machine stands still and
+ * time passes: a process that no round tried is no survivor. */
 #define ROUNDS_MIN 8
-#define REST_FIRST                                                                       \
-    1000000 /* nanoseconds between rounds; it doubles while nothing changes */
-#define REST_LAST 128000000
+#define REST_FIRST 1000000 /* ns between rounds; doubles while nothing changes */
+#define REST_LAST  128000000
 
-/* Walks and stops until a walk finds nobody that still ran; whether that is so. A parent
- * in vfork cannot stop while its child is stopped, so the passes are bounded; the next
- * round finds the rest. */
+/* Walks and stops until a walk finds no running process. Returns whether it came to that.
+ * A parent in vfork cannot stop while its child is stopped, so passes are bounded, and
+ * the next round finds the rest. */
 static bool tree_freeze(const struct tree_root *root, uint64_t deadline)
 {
     uint32_t fresh = 1;
@@ -383,7 +385,7 @@ uint32_t tree_stop(const struct tree_root *root, uint64_t limit_usec)
     uint32_t reached = 0;
     tree.n = 0;
     while (!tree_freeze(root, deadline) && mono_usec() < deadline) {
-        (void)nanosleep(&rest, NULL); /* a signal takes a while where much runs */
+        (void)nanosleep(&rest, NULL); /* a signal takes time on a busy machine */
         if (rest.tv_nsec < REST_LAST)
             rest.tv_nsec *= 2;
     }
@@ -393,7 +395,7 @@ uint32_t tree_stop(const struct tree_root *root, uint64_t limit_usec)
     return reached;
 }
 
-/* Returns whether all of them have refused. */
+/* Sends SIGKILL to all. Returns whether all processes refused it. */
 static bool kill_all(uint32_t *reached)
 {
     size_t refused = 0;
@@ -423,7 +425,7 @@ void tree_kill(const struct tree_root *root, uint64_t limit_usec, struct tree_re
     tree.n = 0;
     for (int empty = 0, rounds = 0;; rounds++) {
         tree_walk(root);
-        /* One empty walk may have missed a process that was just moving to the shim. */
+        /* A single empty walk may have missed a process that was moving to the shim. */
         empty = tree.n > 0 ? 0 : empty + 1;
         uint64_t now = mono_usec();
         if (empty == 2 || (now >= deadline && rounds >= ROUNDS_MIN))
@@ -434,9 +436,9 @@ void tree_kill(const struct tree_root *root, uint64_t limit_usec, struct tree_re
         (void)tree_freeze(root, share > deadline ? share : deadline);
         bool refused = kill_all(&result.reached), changes = tree.n != before;
         if (refused && !changes)
-            break; /* twice */
+            break; /* for the second time */
         before = tree.n;
-        /* The dying need a moment to be gone; nothing tells when all of them are. */
+        /* Killed processes need a moment to end; no event reports the last. */
         if (changes)
             rest.tv_nsec = REST_FIRST;
         else if (rest.tv_nsec < REST_LAST)
