@@ -15,12 +15,12 @@
 struct inotify_reader {
     const struct inotify_reader_ops *ops;
     void *arg;
-    bool telling;      /* of what began last */
-    bool reads;        /* io; otherwise it pauses */
-    bool said;         /* that it cannot be read */
-    struct volt_io io; /* none: there is no instance */
+    bool telling;      /* the latest event that began is not done */
+    bool reads;        /* reads io; otherwise pauses */
+    bool said;         /* the log says that io cannot be read */
+    struct volt_io io; /* empty: no instance */
     struct volt_sleep pause;
-    ssize_t received, at; /* bytes in buf, and how many of them have begun */
+    ssize_t received, at; /* bytes in buf, and how many are handled */
     _Alignas(struct inotify_event) char buf[4096];
 };
 
@@ -45,8 +45,8 @@ static void say_unread(struct inotify_reader *n)
     n->said = true;
 }
 
-/* READY: n->received bytes of events; 0: nothing is known; negative: the runtime is
- * closing. What cannot be read is read again after a pause. */
+/* READY: n->received bytes of events; 0: all may have changed; negative: the runtime is
+ * closing. If reading fails, reads again after a pause. */
 static enum volt_poll read_poll(struct volt_cx *cx, struct inotify_reader *n)
 {
     if (n->reads) {
@@ -54,7 +54,7 @@ static enum volt_poll read_poll(struct volt_cx *cx, struct inotify_reader *n)
             VOLT_PENDING)
             return VOLT_PENDING;
         if (n->received > 0 && (size_t)n->received + LONGEST <= sizeof(n->buf))
-            volt_io_clear_readable(&n->io); /* there was no other */
+            volt_io_clear_readable(&n->io); /* all were read */
         if (n->received > 0 || n->received == -ESHUTDOWN)
             return VOLT_READY;
         say_unread(n);
@@ -80,8 +80,8 @@ static void begin_next(struct inotify_reader *n)
     n->at += (ssize_t)(sizeof(*e) + e->len);
 }
 
-/* Tells of what was read; each event is a look itself. True: there is more, for which the
- * looks do not suffice. */
+/* Handles the events that were read; each costs a look itself. Returns whether more is
+ * left than looks. */
 static bool has_more(struct inotify_reader *n, size_t *looks)
 {
     for (;;) {

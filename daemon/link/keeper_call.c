@@ -1,5 +1,4 @@
-/* Calls of the link: what they promise is in keeper_link.h, how they travel in
- * keeper_link_parts.h. */
+/* Calls of the link. Interface: keeper_link.h. How they are sent: keeper_link_parts.h. */
 #include "daemon/link/keeper_link_parts.h"
 
 #include <errno.h>
@@ -23,7 +22,7 @@ static struct keeper_call *call_of(struct list_node *n)
     return n ? list_thing(n, struct keeper_call, node) : NULL;
 }
 
-/* Whoever has the record's descriptor may run its attempt: not this process. */
+/* Closes the record, as only the holder of its descriptor may run the attempt. */
 static void drop_record(struct keeper_call *c)
 {
     if (c->record_fd >= 0)
@@ -31,7 +30,8 @@ static void drop_record(struct keeper_call *c)
     c->record_fd = -1;
 }
 
-/* Lock held. Takes the call out of its list; the caller wakes its task, if it has one. */
+/* Lock held. Takes the call out of its list. Returns its waker, if any, which the caller
+ * wakes. */
 static struct volt_waker call_finish_locked(struct keeper_link *link,
                                             struct keeper_call *c)
 {
@@ -76,7 +76,7 @@ bool keeper_link_is_broken(int error)
     return error == -EPIPE || error == -ECONNRESET || error == -ENOTCONN;
 }
 
-/* Lock held. The next call that may be sent; NULL: none. */
+/* Lock held. Returns the next call that may be sent; NULL: none. */
 static struct keeper_call *link_next_locked(const struct keeper_link *link)
 {
     for (int lane = 0; lane < LANE_COUNT; lane++)
@@ -85,8 +85,9 @@ static struct keeper_call *link_next_locked(const struct keeper_link *link)
     return NULL;
 }
 
-/* A signal takes the record with it, which is open no longer than this: many may wait for
- * a keeper. The name of what runs is in memory. 0 or -errno, and nothing was sent. */
+/* Sends a call. A signal's record is open only meanwhile, as many signals may wait for a
+ * keeper. The attempt runs, so the name of its record is in memory. Returns 0; -errno:
+ * nothing was sent. */
 static int transmit(const struct keeper_link *link, struct keeper_call *c)
 {
     const struct job_key key = keeper_key_unpack(&c->request.signal.key);
@@ -105,7 +106,7 @@ static int transmit(const struct keeper_link *link, struct keeper_call *c)
     return r;
 }
 
-/* It was sent. */
+/* Closes the record of a START that was sent. */
 static void hand_over(struct keeper_call *c)
 {
     if (c->record_fd < 0)
@@ -115,8 +116,8 @@ static void hand_over(struct keeper_call *c)
     CRASH_POINT("start-handed");
 }
 
-/* Lock held. Sends what may be sent. Returns a call that is not sent at all, already
- * finished, with its waker in *ret_waker; NULL: nothing left to do now. */
+/* Lock held. Sends calls that the windows allow. Returns a call that cannot be sent,
+ * already finished, with its waker in *ret_waker. NULL: none can be sent now. */
 static struct keeper_call *link_flush_locked(struct keeper_link *link,
                                              struct volt_waker *ret_waker)
 {
@@ -125,10 +126,11 @@ static struct keeper_call *link_flush_locked(struct keeper_link *link,
         c->request.head.serial = ++link->serial;
         int r = transmit(link, c);
         if (r < 0 && keeper_link_is_broken(r))
-            return NULL; /* the task will see it, and the next keeper will get the call */
+            return NULL; /* the task notices, and sends to the next keeper */
         if (r < 0 && r != -EIO && (link->flying.first != NULL || r == -EAGAIN))
-            return NULL; /* short of something, or full of what has been cancelled: the
-                            next reply tries again */
+            /* Lack of memory, or a socket full of cancelled calls: the next reply tries
+             * again. */
+            return NULL;
         if (r < 0) {
             c->reply.status = r;
             *ret_waker = call_finish_locked(link, c);
@@ -144,7 +146,7 @@ static struct keeper_call *link_flush_locked(struct keeper_link *link,
     return NULL;
 }
 
-/* The task that waits for a call; one that was only sent has none. */
+/* Wakes the waiting task of a call, if there is one. */
 static void wake(struct volt_waker *waker)
 {
     if (waker->task != NULL)
@@ -152,8 +154,8 @@ static void wake(struct volt_waker *waker)
     volt_waker_fini(waker);
 }
 
-/* Lock held. Something that the link's task is to look at: a call that awaits its answer,
- * or one that waits for a connection which is made for calls alone. */
+/* Lock held. Returns whether the link's task must look: a call awaits its answer, or a
+ * call needs a link that rests to connect. */
 static bool has_news_locked(const struct keeper_link *link)
 {
     return link->flying.first != NULL ||

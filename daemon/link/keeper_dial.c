@@ -1,4 +1,4 @@
-/* Finding or starting a keeper: see keeper_dial.h. */
+/* See keeper_dial.h. */
 #include "daemon/link/keeper_dial.h"
 
 #include <errno.h>
@@ -52,8 +52,8 @@ int keeper_dial(const char *socket_path)
     return fd;
 }
 
-/* A keeper of an earlier version has not listened by itself: then the pid is of the voltd
- * that has, or of what has that pid now. */
+/* Returns whether the pid is a keeper. Keepers of earlier versions did not listen again:
+ * for them SO_PEERCRED has the pid of a voltd, or of a later process with its pid. */
 static bool is_keeper(pid_t pid)
 {
     static const char name[] = "voltd-keeper\n";
@@ -67,7 +67,7 @@ static bool is_keeper(pid_t pid)
     return n == sizeof(name) - 1 && memcmp(text, name, sizeof(name) - 1) == 0;
 }
 
-/* What listens at the other end, a keeper or not; 0: none is known. */
+/* Returns the pid that listens at the other end, perhaps not a keeper's; 0: unknown. */
 static pid_t pid_behind(int fd)
 {
     struct ucred peer = {.pid = 0};
@@ -77,7 +77,8 @@ static pid_t pid_behind(int fd)
     return peer.pid;
 }
 
-/* Compared after the process is held: never one that has its pid now. */
+/* Signals a keeper that is stopped. Checks it after pidfd_open(), so never signals a
+ * later process with its pid. */
 static bool signal_stopped(pid_t pid, int sig)
 {
     struct proc proc;
@@ -92,7 +93,7 @@ static bool signal_stopped(pid_t pid, int sig)
 
 void keeper_continue(pid_t pid)
 {
-    (void)signal_stopped(pid, SIGCONT); /* of another user: not */
+    (void)signal_stopped(pid, SIGCONT); /* fails for another user's */
 }
 
 void keeper_continue_behind(int fd)
@@ -106,7 +107,7 @@ pid_t keeper_kill_stopped(int fd)
     return signal_stopped(pid, SIGKILL) ? pid : 0;
 }
 
-/* Whether the OOM killer spares this process more than others. */
+/* Returns whether the OOM killer spares this process. */
 static bool is_spared(void)
 {
     char first;
@@ -117,10 +118,12 @@ static bool is_spared(void)
     return spared;
 }
 
-/* The keeper gets the socket, its own score while it may still be opened (as soon as it
- * is not dumpable the file is root's, and where the program may not be read, as it is
- * installed, that is at once), standard error for what it has to say at its start, and a
- * session of its own: nothing that happens to voltd's terminal concerns it. */
+/* Starts a keeper, with
+ *   - the socket
+ *   - its oom_score_adj, opened before exec: if its program cannot be read, as it is
+ *     installed, the process is not dumpable from then on, and the file is root's
+ *   - standard error, for messages at its start
+ *   - a session of its own, so that voltd's terminal does not affect it */
 static int spawn_on(int listen_fd, const char *program, const char *scripts_dir,
                     pid_t *ret)
 {
@@ -173,7 +176,7 @@ int keeper_spawn(const char *socket_path, const char *program, const char *scrip
         return fd;
     if (unlink(socket_path) < 0 && errno != ENOENT)
         r = -errno;
-    /* Its file gets the mode of the socket, so nobody else can ever connect. */
+    /* The socket's file gets this mode, so no other user can connect. */
     if (r == 0 && fchmod(fd, 0600) < 0)
         r = -errno;
     if (r == 0 && bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0)
@@ -182,7 +185,7 @@ int keeper_spawn(const char *socket_path, const char *program, const char *scrip
         r = -errno;
     if (r == 0)
         r = spawn_on(fd, program, scripts_dir, ret_pid);
-    /* Only the keeper listens: when it is gone, connecting must fail. */
+    /* Only the keeper listens, so connecting fails after its end. */
     (void)close(fd);
     return r;
 }

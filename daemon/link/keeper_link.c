@@ -1,4 +1,4 @@
-/* The connection of voltd's end of the link, and its begin and end: keeper_link.h. */
+/* The connection of voltd's end of the link, its start and its end: keeper_link.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #include "daemon/link/keeper_link_parts.h"
 
 #define OPEN_TIMEOUT_MS 2000
-#define CONT_MS         100 /* between two looks whether the keeper is stopped */
+#define CONT_MS         100 /* between two looks for a stopped keeper */
 #define OPEN_TRIES      5
 #define BYE_TIMEOUT_MS  5000
 
@@ -76,8 +76,8 @@ void keeper_link_want(struct keeper_link *link)
         volt_notify_one(&link->sent);
 }
 
-/* Not before it is asked whether jobs wait: what comes to wait meanwhile says so, and
- * would be forgotten. */
+/* Clears `wanted` before asking whether jobs wait: a job that begins to wait meanwhile
+ * sets it again. */
 void keeper_link_ask_again(struct keeper_link *link)
 {
     if (link->told == NULL)
@@ -119,7 +119,7 @@ static void link_destroy(struct keeper_link *link)
     free(link);
 }
 
-/* voltd raises its own limit for its connections; jobs get what it was started with.
+/* Sets the limit of descriptors that voltd was started with, as voltd raises its own.
  * Before HELLO, so before any job. */
 static void limit_descriptors(const struct keeper_link *link, pid_t pid)
 {
@@ -129,7 +129,7 @@ static void limit_descriptors(const struct keeper_link *link, pid_t pid)
         return;
     limit.rlim_cur =
         link->descriptors < limit.rlim_max ? link->descriptors : limit.rlim_max;
-    (void)prlimit(pid, RLIMIT_NOFILE, &limit, NULL); /* it has ended: HELLO will tell */
+    (void)prlimit(pid, RLIMIT_NOFILE, &limit, NULL); /* if it has ended, HELLO fails */
 }
 
 int keeper_link_dial(struct keeper_link *link)
@@ -169,8 +169,8 @@ static int receive_within(int fd, union keeper_message *m, int timeout_ms, ssize
     return *ret < 0 ? -errno : 0;
 }
 
-/* As above. A keeper that is stopped meanwhile is continued: somebody may stop it in a
- * loop, and may have begun before this voltd did. */
+/* Receives, and continues a stopped keeper while it waits. The keeper may be stopped in a
+ * loop that began before this voltd. */
 static int receive_awake(int fd, union keeper_message *m, int timeout_ms, ssize_t *ret)
 {
     int r = -ETIMEDOUT;
@@ -187,8 +187,8 @@ int keeper_link_judge_welcome(struct keeper_link *link, const union keeper_messa
     int r = keeper_take_welcome(m, n);
     if (!keeper_link_is_late(link))
         return r;
-    /* After an upgrade: ours takes its place, and its shims do without. Before version 11
-     * one does not leave by itself. */
+    /* After an upgrade this build's keeper replaces an older one, whose shims need no
+     * keeper. Before version 11 a keeper does not leave by itself. */
     if (r == -EPROTO && link->program != NULL &&
         keeper_retire((pid_t)m->welcome.pid) == 0)
         r = -ECONNRESET;
@@ -241,10 +241,10 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     if (link->socket_path == NULL || (opt->program != NULL && link->program == NULL))
         goto fail;
     r = link->rest_usec > 0 ? 0 : -ECONNRESET;
-    /* Again when the one that answered was just leaving. */
+    /* Tries again if the keeper that answered was leaving. */
     for (int tries = 0; keeper_link_is_broken(r) && tries < OPEN_TRIES; tries++)
         r = link_connect_once(link);
-    if (r == -ETIMEDOUT) /* it stands still */
+    if (r == -ETIMEDOUT) /* the keeper is stopped */
         link->lost_usec = volt_now_usec();
     else if (r < 0)
         goto fail;
@@ -259,8 +259,8 @@ fail:
     return r;
 }
 
-/* A keeper that has nothing to do leaves when it is told that nobody will need it; the
- * end of the connection is its end, and one of ours is reaped. */
+/* Says BYE: a keeper without work leaves. Waits for the end of the connection, which is
+ * the keeper's end, and reaps a keeper that this voltd started. */
 static void link_say_bye(struct keeper_link *link, bool settled)
 {
     struct keeper_bye bye = {.head = {KEEPER_MAGIC, KEEPER_BYE, ++link->serial},
@@ -274,7 +274,7 @@ static void link_say_bye(struct keeper_link *link, bool settled)
     while (receive_awake(link->fd, &m, BYE_TIMEOUT_MS, &n) == 0 && n > 0) {
         if (!keeper_answer_is_valid(&m, (size_t)n, 0) || m.head.op != KEEPER_REPLY ||
             m.head.serial != bye.head.serial)
-            continue; /* what cancelled calls had asked for */
+            continue; /* replies to cancelled calls */
         if (m.reply.status < 0)
             return;
         leaves = true;
@@ -285,7 +285,7 @@ static void link_say_bye(struct keeper_link *link, bool settled)
 
 void keeper_link_free(struct keeper_link *link, bool settled)
 {
-    /* One that rests has a keeper that leaves by itself. */
+    /* The keeper of a link that rests leaves by itself. */
     if (link != NULL && link->fd >= 0 && link->rest_usec == 0)
         link_say_bye(link, settled);
     link_destroy(link);

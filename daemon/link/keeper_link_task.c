@@ -1,5 +1,5 @@
-/* The task of voltd's end of the link: receives, makes the next connection when one
- * breaks, and says when the keeper does not answer. */
+/* The task of voltd's end of the link. Receives, makes the next connection when one
+ * breaks, and logs when the keeper does not answer. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -15,34 +15,33 @@
 
 #define RETRY_MIN_USEC 2000
 #define RETRY_MAX_USEC 1000000
-/* Where somebody else starts the keeper, which may be refused for long: an account that
- * has expired, a unit that is masked. */
+/* For a keeper that another program starts, which may refuse for long: the account has
+ * expired, or the unit is masked. */
 #define RETRY_RESTS_USEC 60000000
-/* Longer than a disk makes a healthy keeper wait. */
+/* Longer than a disk delays a healthy keeper. */
 #define PATIENCE_USEC UINT64_C(5000000)
-/* Between two SIGCONT for one that does not answer. */
+/* Between two SIGCONT for a keeper that does not answer. */
 #define CONT_MIN_USEC UINT64_C(100000)
 #define CONT_MAX_USEC UINT64_C(1000000)
 
 struct link_task {
     struct keeper_link *link;
     struct volt_runtime *rt;
-    struct volt_io io; /* on the connection, or on one that awaits its WELCOME */
+    struct volt_io io; /* on the connection, or on one before its WELCOME */
     bool connected;
-    int dialled; /* that one; -1: none */
+    int dialled; /* a connection before its WELCOME; -1: none */
     struct keeper_log log;
-    uint64_t since; /* when the connection was made, */
-    bool answered;  /* and whether it has brought an answer */
+    uint64_t since; /* when the connection was made */
+    bool answered;  /* an answer came on it */
     struct volt_notified asked;
     bool awaits_asked;
-    struct volt_sleep patience; /* with a keeper that has been asked */
+    struct volt_sleep patience; /* until the next look for answers */
     bool patient;
-    struct volt_io
-        children; /* SIGCHLD: the keeper that this voltd has started, stopped */
+    struct volt_io children; /* SIGCHLD: the keeper, as a child, was stopped */
     bool has_children;
-    struct volt_sleep idle; /* of a link that rests: when to look whether it does */
+    struct volt_sleep idle; /* until a link that rests looks whether it is idle */
     bool has_idle;
-    int left; /* the connection that was left then; -1: none */
+    int left; /* connection that was left then; -1: none */
     struct volt_sleep pause;
     uint64_t pause_usec;
     union keeper_message message;
@@ -50,7 +49,7 @@ struct link_task {
     int at;
 };
 
-/* READY: a call has been sent since nobody looked. */
+/* READY: a call was sent, or waits, since the task stopped looking. */
 static enum volt_poll asked_poll(struct volt_cx *cx, struct link_task *t)
 {
     if (!t->awaits_asked)
@@ -70,7 +69,8 @@ static uint64_t cont_pause(uint64_t lasts)
                                    : CONT_MAX_USEC;
 }
 
-/* What is stopped now, after SIGCONT all the time, is being stopped in a loop. */
+/* Kills a keeper that is stopped now, in spite of repeated SIGCONT: it is stopped in a
+ * loop. */
 static void end_stopped(int fd, uint64_t lasts)
 {
     pid_t pid = lasts >= PATIENCE_USEC ? keeper_kill_stopped(fd) : 0;
@@ -78,7 +78,8 @@ static void end_stopped(int fd, uint64_t lasts)
         keeper_log_killed(pid);
 }
 
-/* One that does not say WELCOME may have been stopped before this voltd began. */
+/* Continues a keeper that does not say WELCOME: it may have been stopped before this
+ * voltd began. Returns the time until the next look. */
 static uint64_t judge_dialled(struct link_task *t)
 {
     uint64_t lasts = volt_now_usec() - t->since;
@@ -87,10 +88,9 @@ static uint64_t judge_dialled(struct link_task *t)
     return cont_pause(lasts);
 }
 
-/* When the task looks again; UINT64_MAX: nothing waits, and the sender of the next call
- * says so.
- * A job may have stopped the keeper, and this voltd is not always its parent. What has
- * lasted too long is said. */
+/* Looks whether calls wait too long for an answer. Logs that, and continues the keeper: a
+ * job may have stopped it, and this voltd may not be its parent. Returns the time until
+ * the next look; UINT64_MAX: no call waits, and the sender of the next one notifies. */
 static uint64_t judge_silence(struct link_task *t)
 {
     struct keeper_link *link = t->link;
@@ -114,7 +114,7 @@ static uint64_t judge_silence(struct link_task *t)
     return cont_pause(lasts);
 }
 
-/* Looks whether the keeper answers; a link without calls needs no time for it. */
+/* Looks whether the keeper answers. Sets no timer on a link without calls. */
 static void watch_silence(struct volt_cx *cx, struct link_task *t)
 {
     for (;;) {
@@ -130,8 +130,8 @@ static void watch_silence(struct volt_cx *cx, struct link_task *t)
     }
 }
 
-/* A keeper of ours that was stopped is continued at once, whatever stopped it: it
- * then gets on even while somebody stops it in a loop. */
+/* Continues a stopped keeper at once if this voltd started it. So the keeper makes
+ * progress even if it is stopped in a loop. */
 static void watch_child(struct volt_cx *cx, struct link_task *t)
 {
     struct signalfd_siginfo info;
@@ -144,7 +144,7 @@ static void watch_child(struct volt_cx *cx, struct link_task *t)
             keeper_continue(t->link->child);
 }
 
-/* True: nobody has asked the keeper anything for long, and the link has left it. */
+/* Returns whether the link has left a keeper that had no request for long. */
 static bool leaves_idle(struct volt_cx *cx, struct link_task *t)
 {
     uint64_t rest = t->link->rest_usec;
@@ -172,8 +172,8 @@ static enum volt_poll receive_poll(struct volt_cx *cx, struct link_task *t)
     return leaves_idle(cx, t) ? VOLT_READY : VOLT_PENDING;
 }
 
-/* The connection has broken, and the calls on their way do not know it yet. Until there
- * is an answer they may come again, after a rest. */
+/* Notes that the connection has broken, though calls that were sent do not know it yet.
+ * They may be sent again after a rest, until there is an answer. */
 static void link_note_loss(struct keeper_link *link)
 {
     vlock_lock(&link->lock);
@@ -183,7 +183,8 @@ static void link_note_loss(struct keeper_link *link)
     vlock_unlock(&link->lock);
 }
 
-/* One that has answered is followed by another at once, one that cannot live is not. */
+/* Notes a broken connection. If the keeper had answered, another one follows at once. A
+ * keeper that cannot live is not started without a growing pause. */
 static void note_loss(struct link_task *t)
 {
     link_note_loss(t->link);
@@ -192,7 +193,7 @@ static void note_loss(struct link_task *t)
     keeper_log_gone(&t->log);
 }
 
-/* False: the connection is over, or never keeps to the protocol. */
+/* Takes a message. Returns false if the connection is over or breaks the protocol. */
 static bool take_message(struct link_task *t)
 {
     if (t->received <= 0 || !keeper_answer_is_valid(&t->message, (size_t)t->received, 0))
@@ -211,7 +212,7 @@ static void dial_aside(void *arg)
     t->dialled = keeper_link_dial(t->link);
 }
 
-/* The silence of the one that was dialled is looked at from now on. */
+/* Watches the silence of a new connection from now on. */
 static void watch_dialled(struct link_task *t)
 {
     t->since = volt_now_usec();
@@ -220,10 +221,13 @@ static void watch_dialled(struct link_task *t)
     t->patient = true;
 }
 
-/* 0; -ESHUTDOWN: the runtime is closing; -errno: try again. */
+/* Connects. Returns:
+ *   0
+ *   -ESHUTDOWN  the runtime is closing
+ *   -errno      try again */
 static int dial(struct volt_cx *cx, struct link_task *t)
 {
-    volt_block_in_place(cx, dial_aside, t); /* a keeper may have to be started */
+    volt_block_in_place(cx, dial_aside, t); /* may start a keeper */
     if (t->dialled < 0)
         return t->dialled;
     watch_dialled(t);
@@ -247,15 +251,15 @@ static void judge_aside(void *arg)
     j->r = keeper_link_judge_welcome(t->link, &t->message, t->received);
 }
 
-/* After WELCOME, or what came instead. Returns whether the connection stands. */
+/* Judges WELCOME, or its absence. Returns whether the connection stands. */
 static bool settle_dialled(struct volt_cx *cx, struct link_task *t)
 {
     struct judging judging = {.task = t};
-    volt_block_in_place(cx, judge_aside, &judging); /* it may wait for a keeper's end */
+    volt_block_in_place(cx, judge_aside, &judging); /* may wait for a keeper's end */
     int r = judging.r;
     if (r < 0) {
-        /* The programs were upgraded, and this voltd still runs; or what was to start the
-         * keeper has refused. */
+        /* The programs were upgraded under a running voltd, or the starter of the keeper
+         * has refused. */
         if (r == -EPROTO || t->link->rest_usec > 0)
             keeper_log_unreachable(&t->log, t->link->socket_path, r);
         volt_io_fini(&t->io);
@@ -272,14 +276,14 @@ static bool settle_dialled(struct volt_cx *cx, struct link_task *t)
     return true;
 }
 
-/* 0; -ENOMEM, only that it is here. */
+/* Reports the connection. Returns 0; -ENOMEM only if here. */
 static int tell(const struct keeper_link *link, bool here)
 {
     const struct keeper_told *told = link->told;
     return told != NULL ? told->here(told->arg, link->uid, here) : 0;
 }
 
-/* The connection is over, or was left. */
+/* Ends a connection that broke or was left. */
 static void part(struct link_task *t)
 {
     const bool left = t->left >= 0;
@@ -319,12 +323,12 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
             part(t);
         }
         while (keeper_link_may_rest(t->link)) {
-            t->pause_usec =
-                RETRY_MIN_USEC; /* failures before it say nothing of the next */
+            /* Earlier failures do not predict the next connection. */
+            t->pause_usec = RETRY_MIN_USEC;
             VOLT_AWAIT(t->at, asked_poll(cx, t));
         }
-        /* A moment first: a keeper that has just died can be reaped then, and one that
-         * cannot live is not started without end. */
+        /* Pauses first: a keeper that has just died can be reaped then, and one that
+         * cannot live is not restarted in a busy loop. */
         volt_sleep_init(&t->pause, t->pause_usec);
         VOLT_AWAIT(t->at, volt_sleep_poll(cx, &t->pause));
         volt_sleep_fini(&t->pause);
@@ -350,8 +354,8 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
     VOLT_END(t->at);
 }
 
-/* The connection stays, for keeper_link_free to say good-bye on: also one that has not
- * seen its WELCOME. */
+/* Drops the task. The connection stays for the good-bye of keeper_link_free(), even
+ * without WELCOME. */
 static void link_drop(void *state)
 {
     struct link_task *t = state;
@@ -382,8 +386,8 @@ static const struct volt_task_type link_type = {
     .drop = link_drop,
 };
 
-/* SIGCHLD is blocked in all threads; where it is not, as in tests, nothing comes. 0 or
- * -errno. */
+/* Watches SIGCHLD, which is blocked in all threads. If it is not blocked, as in tests, no
+ * event comes. Returns 0 or -errno. */
 static int watch_children(struct link_task *t)
 {
     sigset_t set;

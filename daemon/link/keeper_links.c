@@ -14,7 +14,7 @@
 #include "base/siphash.h"
 
 #define REST_USEC UINT64_C(600000000)
-/* One more than fits, which connect() refuses. */
+/* 1 more than fits, so that connect() refuses it. */
 #define PATH_BYTES (sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1)
 
 struct entry {
@@ -24,19 +24,19 @@ struct entry {
 };
 
 struct keeper_links {
-    struct keeper_link *all; /* NULL: one for each user */
-    char *dir;               /* of their sockets */
+    struct keeper_link *all; /* NULL: one link for each user */
+    char *dir;               /* directory of their sockets */
     int record_fd;           /* as in struct keeper_link_options, with the next */
     struct volt_runtime *rt;
     struct keeper_told told;
     struct siphash_key secret;
-    vlock lock;              /* protects the table */
+    vlock lock;              /* guards the table */
     struct hash_table table; /* of entries */
 };
 
 static struct entry *entry_of(struct hash_node *n)
 {
-    return (struct entry *)(void *)n; /* its first member */
+    return (struct entry *)(void *)n; /* first member */
 }
 
 static struct entry *find_locked(const struct keeper_links *links, uid_t uid,
@@ -101,14 +101,15 @@ bool keeper_links_are_many(const struct keeper_links *links)
     return links->all == NULL;
 }
 
-/* A path that is too long stays so, and cannot be connected to. */
+/* Writes the socket's path. A path that is too long stays so, and connect() refuses
+ * it. */
 static void path_of(const struct keeper_links *links, uid_t uid,
                     char ret[static PATH_BYTES])
 {
     (void)snprintf(ret, PATH_BYTES, "%s/%u", links->dir, (unsigned)uid);
 }
 
-/* Lock held. Returns the link, and whether it is new; NULL: no memory. */
+/* Lock held. Returns a new link; NULL: no memory. */
 static struct keeper_link *make_locked(struct keeper_links *links, uid_t uid,
                                        uint64_t hash)
 {

@@ -1,6 +1,6 @@
-/* What the log says of the keeper: that it has gone, cannot be had or stands still, each
- * once until one answers, and then once that one does. Jobs wait for it meanwhile, and
- * nobody else says why. One task's. */
+/* Log lines about the keeper: it has ended, cannot be reached, or does not answer. Each
+ * comes once until a keeper answers. Another line then reports the answer. Jobs wait
+ * meanwhile, and no other message explains why. Used by one task. */
 #ifndef VOLTD_LINK_KEEPER_LOG_H
 #define VOLTD_LINK_KEEPER_LOG_H
 
@@ -8,23 +8,23 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct keeper_log { /* zero-initialised: it answers */
+struct keeper_log { /* zero-initialised: the keeper answers */
     bool gone, silent;
-    int why; /* it cannot be had; 0: not said */
+    int why; /* logged error; 0: none */
 };
 
 void keeper_log_gone(struct keeper_log *log);
-/* r: -errno of finding or starting one; -EPROTO, it is of another version, is said also
- * after another reason. */
+/* Reports -errno of finding or starting a keeper. -EPROTO, another version, is reported
+ * also after another error. */
 void keeper_log_unreachable(struct keeper_log *log, const char *socket_path, int r);
-/* At the start of voltd the keeper stands still. */
+/* Reports that the keeper did not answer at voltd's start. */
 void keeper_log_late(struct keeper_log *log, const char *socket_path);
-/* The keeper pid has been silent for usec, and requests wait for it. */
+/* Reports that the keeper has not answered for usec, while requests wait. */
 void keeper_log_silent(struct keeper_log *log, uint32_t pid, uint64_t usec,
                        unsigned requests);
-/* Somebody has stopped it again and again, and it was killed. */
+/* Reports that a keeper, which was stopped again and again, was killed. */
 void keeper_log_killed(pid_t pid);
-/* It has answered a request. */
+/* Reports an answer, if a problem was reported before. */
 void keeper_log_well(struct keeper_log *log);
 
 #endif

@@ -22,7 +22,7 @@
 #define OWN_NAME_MAX 32
 #define NEW_TRIES    4
 
-/* A file under a name of this process. */
+/* A file with a name of this process. */
 struct own {
     uint32_t n;
     char name[OWN_NAME_MAX];
@@ -51,8 +51,8 @@ static int write_exactly(int fd, const void *buf, size_t len)
     return (size_t)n == len ? 0 : -EIO;
 }
 
-/* Never -EEXIST, which says that there is a record. What has the name of a new file was
- * made by an earlier process with this pid. */
+/* Makes a file. Never returns -EEXIST, which would mean that the attempt has a record. An
+ * existing file of that name is from an earlier process with this pid. */
 static int open_new(int dir_fd, struct own *ret_own)
 {
     for (int tries = 0; tries < NEW_TRIES; tries++) {
@@ -72,7 +72,6 @@ static int publish(int dir_fd, const char *from, const char *to)
     return renameat2(dir_fd, from, dir_fd, to, RENAME_NOREPLACE) < 0 ? -errno : 0;
 }
 
-/* 0 or -errno. */
 static int take_lock(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -83,7 +82,7 @@ static int take_lock(int fd)
 
 /* --- the pool ----------------------------------------------------------------------- */
 
-/* 0: it is empty. */
+/* Returns the name of a spare file; 0: the pool is empty. */
 static uint32_t pool_take(struct record_pool *pool)
 {
     vlock_lock(&pool->lock);
@@ -92,7 +91,7 @@ static uint32_t pool_take(struct record_pool *pool)
     return n;
 }
 
-/* False: it is full. */
+/* Returns false if the pool is full. */
 static bool pool_put(struct record_pool *pool, uint32_t name)
 {
     vlock_lock(&pool->lock);
@@ -103,7 +102,7 @@ static bool pool_put(struct record_pool *pool, uint32_t name)
     return has_room;
 }
 
-/* The descriptor of a spare file, locked; -ENFILE: there is none. */
+/* Returns the descriptor of a spare file, locked; -ENFILE: none. */
 static int open_spare(int dir_fd, struct record_pool *pool, struct own *ret_own)
 {
     uint32_t n;
@@ -114,7 +113,7 @@ static int open_spare(int dir_fd, struct record_pool *pool, struct own *ret_own)
         int r = fd < 0 ? fd : take_lock(fd);
         if (r == 0)
             return fd;
-        (void)unlinkat(dir_fd, ret_own->name, 0); /* somebody has locked or removed it */
+        (void)unlinkat(dir_fd, ret_own->name, 0); /* another process has used it */
         if (fd >= 0)
             (void)close(fd);
     }
@@ -123,8 +122,8 @@ static int open_spare(int dir_fd, struct record_pool *pool, struct own *ret_own)
 
 /* --- records ------------------------------------------------------------------------ */
 
-/* Locked, of RECORD_SIZE allocated bytes: the shim must be able to write its slots on a
- * full disk. */
+/* Makes a locked file with RECORD_SIZE allocated bytes: the shim must be able to write
+ * its slots on a full disk. */
 static int open_locked(int dir_fd, struct own *ret_own)
 {
     int fd = open_new(dir_fd, ret_own);
@@ -136,7 +135,7 @@ static int open_locked(int dir_fd, struct own *ret_own)
     if (r == 0)
         r = take_lock(fd);
     if (r < 0) {
-        (void)unlinkat(dir_fd, ret_own->name, 0); /* otherwise record_sweep() does it */
+        (void)unlinkat(dir_fd, ret_own->name, 0); /* if that fails: record_sweep() */
         (void)close(fd);
         return r;
     }
@@ -164,7 +163,7 @@ static struct record_header header_of(const struct job_key *key,
     return h;
 }
 
-/* Fills the locked file and gives it its name. Returns fd, or closes it: -errno. */
+/* Fills in the locked file and names it. Returns fd; -errno: fd is closed. */
 static int settle(int dir_fd, int fd, const struct own *own, const struct job_key *key,
                   const struct record_header *h)
 {
@@ -181,7 +180,7 @@ static int settle(int dir_fd, int fd, const struct own *own, const struct job_ke
     CRASH_POINT("record-named");
     if (r == 0)
         return fd;
-    (void)unlinkat(dir_fd, own->name, 0); /* otherwise record_sweep() does it */
+    (void)unlinkat(dir_fd, own->name, 0); /* if that fails: record_sweep() */
     (void)close(fd);
     return r;
 }
@@ -212,7 +211,7 @@ int record_create(int dir_fd, struct record_pool *pool, const struct job_key *ke
     return fd < 0 ? fd : settle(dir_fd, fd, &own, key, &h);
 }
 
-/* True: the file was kept for another record. */
+/* Turns the file into a spare one, if possible. Returns whether it did. */
 static bool keep_spare(int dir_fd, struct record_pool *pool, const char *name)
 {
     struct stat st;
@@ -224,7 +223,7 @@ static bool keep_spare(int dir_fd, struct record_pool *pool, const char *name)
     if (renameat(dir_fd, name, dir_fd, own.name) < 0)
         return false;
     if (!pool_put(pool, own.n))
-        (void)unlinkat(dir_fd, own.name, 0); /* otherwise record_sweep() does it */
+        (void)unlinkat(dir_fd, own.name, 0); /* if that fails: record_sweep() */
     return true;
 }
 
@@ -253,7 +252,7 @@ int record_discard(int dir_fd, const struct job_key *key)
     return unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* ".<pid>.*" belongs to nobody once that process has gone. */
+/* Removes a file ".<pid>.*" of this process, or of one that has ended. */
 static int sweep_one(const char *name, void *arg)
 {
     const int *dir_fd = arg;
@@ -275,7 +274,6 @@ void record_sweep(int dir_fd)
 
 /* --- the directory ------------------------------------------------------------------ */
 
-/* 0 or -errno. */
 static int write_generation(int fd)
 {
     char text[2 * RECORD_ID_SIZE + 1];
@@ -304,7 +302,7 @@ int record_generation_ensure(int dir_fd, uint8_t ret[RECORD_ID_SIZE])
     if (r == 0)
         r = publish(dir_fd, own.name, GENERATION);
     if (r < 0)
-        (void)unlinkat(dir_fd, own.name, 0); /* otherwise record_sweep() does it */
+        (void)unlinkat(dir_fd, own.name, 0); /* if that fails: record_sweep() */
     (void)close(fd);
     /* An older keeper may have been faster: its identity counts. */
     return r == 0 || r == -EEXIST ? record_generation_read(dir_fd, ret) : r;

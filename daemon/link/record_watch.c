@@ -1,8 +1,8 @@
-/* Waiting for the end of attempts: what it promises is in record_watch.h.
+/* Waits for the end of attempts: record_watch.h.
  *
- * The source only turns names into wakes; the woken job's own poll looks at its record,
- * so that looking happens on all workers and never to a wait that is being finished. A
- * wait is subscribed from its first poll to READY or _fini. */
+ * The source only turns names of files into wakes. The woken job's own poll reads its
+ * record. So records are read on all workers, and never for a wait that is being
+ * finished. A wait is subscribed from its first poll to READY or _fini. */
 #include "daemon/link/record_watch.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "daemon/observe/log.h"
 
 #define LISTS       4096
-#define RETRIES_MAX 12 /* 1, 2, 4, ... ms: four seconds in all */
+#define RETRIES_MAX 12 /* 1, 2, 4, ... ms: 4 s in all */
 #define RETRY_LATE  8  /* begins with 128 ms */
 
 struct record_watch {
@@ -25,7 +25,7 @@ struct record_watch {
     uint8_t boot_id[RECORD_ID_SIZE];
     struct siphash_key secret;
     struct subscriptions *waits; /* by a hash of the attempt */
-    struct job_key closed;       /* id 0: any may be; the source's task's */
+    struct job_key closed;       /* id 0: any may be; source's task only */
     vat_u32 said_removed;
 };
 
@@ -69,7 +69,7 @@ static bool go_on(void *arg, size_t *looks)
 
 static const struct inotify_reader_ops inotify_reader_ops = {begin_event, go_on};
 
-/* Said once: what made the directory has to make it again, and the keeper has it open. */
+/* Logs it once: the directory's maker must make it again, and the keeper has it open. */
 void record_watch_check(struct record_watch *w)
 {
     struct stat st;
@@ -90,8 +90,8 @@ void record_wait_init(struct record_wait *x, struct record_watch *watch,
     x->key = *key;
 }
 
-/* Whether there is something to look at now; arms the wait before the look, so that an
- * end after it is an event. */
+/* Arms the wait, before the record is read, so that a later end is an event. Returns
+ * whether to read it now. */
 static bool wait_take_look(struct volt_cx *cx, struct record_wait *x)
 {
     if (!x->subscriber.table) {
@@ -109,7 +109,8 @@ void record_wait_arm(struct volt_cx *cx, struct record_wait *x)
 
 void record_wait_look(struct record_wait *x)
 {
-    if (x->subscriber.table) /* otherwise it looks anyway, or is over */
+    /* Otherwise the next poll reads it anyway, or the wait is over. */
+    if (x->subscriber.table)
         subscriber_disarm(&x->subscriber);
 }
 
@@ -123,7 +124,8 @@ static void wait_leave(struct record_wait *x)
     volt_sleep_fini(&x->retry);
 }
 
-/* Errors of this process or of the moment: they say nothing about the record. */
+/* Returns whether the error is of this process or temporary, and says nothing about the
+ * record. */
 static bool is_passing(int r)
 {
     return r == -EMFILE || r == -ENFILE || r == -ENOMEM || r == -EIO || r == -EINTR ||
@@ -136,8 +138,8 @@ static void probe(void *arg)
     x->status = record_probe(x->watch->dir_fd, &x->key, x->watch->boot_id, &x->record);
 }
 
-/* Looks. True: the wait is over. Its shim has just written the record, so that it is in
- * memory, mostly. */
+/* Reads the record. Returns whether the wait is over. The record is mostly in memory, as
+ * the shim has just written it. */
 static bool wait_look(struct volt_cx *cx, struct record_wait *x)
 {
     struct record_watch *w = x->watch;
@@ -163,9 +165,9 @@ enum volt_poll record_wait_poll(struct volt_cx *cx, struct record_wait *x)
     if (wait_take_look(cx, x)) {
         if (wait_look(cx, x))
             return VOLT_READY;
-        /* Closed a moment ago: the lock is about to drop. The first look may have come
-         * between the two as well, too late for the event. Where there are no events,
-         * the next look comes by itself. */
+        /* If the record was closed a moment ago, the lock is about to drop. A first look
+         * may also have come between close and drop, after the event. Without inotify the
+         * next look comes by itself. */
         x->tries = x->watch->inotify_fd < 0  ? 0
                    : first && x->status == 0 ? RETRY_LATE
                                              : 1;
