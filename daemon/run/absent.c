@@ -7,7 +7,7 @@
 #include "daemon/dispatch/away.h"
 #include "daemon/run/state.h"
 
-#define AGAIN_USEC UINT64_C(100000) /* without memory for a link */
+#define AGAIN_USEC UINT64_C(100000) /* rest when memory for a link lacks */
 
 int absent_here(void *arg, uid_t uid, bool here)
 {
@@ -27,7 +27,7 @@ struct absent {
     int at;
 };
 
-/* Has the keepers of all connected that are missed; false: there was no memory. */
+/* Connects to the keepers of all missed users. Returns false for lack of memory. */
 static bool want_all(struct core *core)
 {
     uid_t uid;
@@ -36,7 +36,7 @@ static bool want_all(struct core *core)
         struct keeper_link *link = run_link(core, uid);
 
         if (!link) {
-            (void)away_set(core, uid, true); /* it is missed again */
+            (void)away_set(core, uid, true); /* makes the user missed again */
             return false;
         }
         keeper_link_want(link);

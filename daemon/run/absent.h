@@ -1,5 +1,6 @@
-/* Users whose keeper is not connected are away (admit/admission.h): none of their jobs
- * gets a slot, which it would only hold. What waits of them makes voltd connect. */
+/* Users without a connected keeper are away (admit/admission.h): none of their jobs gets
+ * a slot, as it could not run. When such a user has waiting jobs, voltd connects to the
+ * keeper. */
 #ifndef VOLTD_RUN_ABSENT_H
 #define VOLTD_RUN_ABSENT_H
 
@@ -8,10 +9,10 @@
 
 struct core;
 
-/* For struct keeper_told; arg is the core. */
+/* Functions for struct keeper_told; arg is the core. */
 int absent_here(void *arg, uid_t uid, bool here);
 bool absent_awaits(void *arg, uid_t uid);
-/* Spawns the task that has keepers connected for users that are missed. 0; -ENOMEM;
+/* Spawns the task that connects to the keepers of missed users. Returns 0, -ENOMEM or
  * -ESHUTDOWN. */
 int absent_start(struct core *core);
 

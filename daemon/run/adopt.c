@@ -1,5 +1,5 @@
-/* Attempts that an earlier voltd began: which of them have their slots and their claims,
- * before any task asks its record. */
+/* Adopts works of an earlier voltd: decides which of them have slots and claims, before
+ * their tasks read their records. */
 #include "daemon/core/jobs.h"
 #include "daemon/core/work.h"
 #include "daemon/dispatch/grant.h"
@@ -8,8 +8,8 @@
 #include "daemon/run/kinds.h"
 #include "daemon/run/state.h"
 
-/* What the record of an attempt says now; its task will ask again. What is no process has
- * none and begins anew. */
+/* Returns what the record of an attempt says now; its task reads it again. A job that is
+ * no process has no record and begins anew. */
 static struct record look_at_record(const struct run *run, const struct work *w,
                                     const struct job_status *st)
 {
@@ -46,19 +46,21 @@ static void tally(struct core_counts *c, enum record_verdict verdict)
     c->recovered_lost++;
 }
 
-/* Nothing of it has happened but that it was to start, and nobody can carry out a START
- * of it any more. It asks for its slot and its claims again: it may have given them back,
- * when its end could not be stored. */
+/* Returns whether only STARTING has happened, and no START can be carried out any more.
+ * Such a work asks for its slot and claims again. The work may have given them back when
+ * its end could not be stored. */
 static bool is_unborn(const struct job_status *st, const struct record *rec)
 {
     return st->state == JOB_STARTING &&
            (rec->verdict == RECORD_ABSENT || rec->verdict == RECORD_NEVER_RAN);
 }
 
-/* What was starting or running has its slot and its claims, unless it never began, or the
- * machine was switched off under it; what has been deferred or lost waits for them. What
- * has ended and left processes behind has its claims. The STARTING of what waits anew has
- * spent what it claims of rates. */
+/* Adopts a work:
+ *   - starting or running: has its slot and claims, unless it never began or was
+ *     lost by a reboot
+ *   - deferred, or lost: waits for slot and claims
+ *   - ended with survivors: has its claims
+ * If it waits anew, its STARTING has already spent tokens of its rates. */
 void work_adopt(struct core *core, struct work *w)
 {
     struct job *job = w->job;

@@ -1,4 +1,4 @@
-/* An array of what needs no slots: its task starts the elements. */
+/* The task of an array that needs no slots: starts the elements. */
 #include <errno.h>
 
 #include "daemon/core/each.h"
@@ -10,9 +10,9 @@
 #include "daemon/run/kinds.h"
 #include "daemon/run/work.h"
 
-#define EXPAND_BATCH 32 /* elements an array starts in one poll */
+#define EXPAND_BATCH 32 /* elements started per poll */
 
-/* READY: every element has been started or cancelled. */
+/* READY: all elements were started or cancelled. */
 static enum volt_poll expand_poll(struct volt_cx *cx, struct work *w)
 {
     struct core *core = w->core;
@@ -30,13 +30,14 @@ static enum volt_poll expand_poll(struct volt_cx *cx, struct work *w)
     dispatch_finish(&tx);
 
     if (more && !all)
-        volt_cx_wake(cx); /* the elements run first */
+        volt_cx_wake(cx); /* lets the elements run first */
     if (again)
         (void)work_turn_taken(cx, w, -ENOMEM); /* after a rest */
     return all ? VOLT_READY : VOLT_PENDING;
 }
 
-/* The array's own task ends before its last elements do; their drops retire the job. */
+/* Ends the array's own task, mostly before its last elements. The drop of the last of
+ * these tasks retires the job. */
 static enum volt_poll array_poll(struct volt_cx *cx, void *state)
 {
     return expand_poll(cx, state);

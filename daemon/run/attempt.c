@@ -1,34 +1,34 @@
-/* One run of a process: from STARTING to the exact end in its record.
+/* The driver of an attempt: a run of a process, from STARTING to the exact end in its
+ * record.
  *
  *   1. STARTING is committed, maybe before there is a slot (early_start.h).
- *   2. With the slot its record is made. START goes to the keeper with its descriptor,
- *      the right to run. A broken connection proves nothing: the record tells.
- *   3. It tells the rest too: STARTED with the pid, and the end. A record that says
- *      "never ran" cannot run any more: it is removed, and another one is made.
- *      What counts as a failure then is in daemon/job/tries.h.
- *   4. A timeout or a cancel sends the stop signal and SIGCONT, kill_after later SIGKILL,
- *      again after 1, 2, 4 .. 60 s, until the record says that it is over. With each
- *      the keeper continues the shim, which the job may have stopped.
- *      A pause freezes its cgroup (keeper/cgroup.h), or sends its tree SIGSTOP, when
- *      the store has PAUSE, and SIGCONT when it is over; the timeout does not count
- *      the time between.
- *   5. A job with an output limit is looked at when it may have printed that much
- *      (output_meter.h), and killed beyond it.
- *   6. The end is committed (the next job's STARTING with it), applied, then the record
- *      is removed, with others (record_removal.c).
+ *   2. With the slot, the record is made. START goes to the keeper with the record's
+ *      descriptor, the right to run. A broken connection proves nothing: only the
+ *      record says whether START was carried out.
+ *   3. The record also has STARTED with the pid, and the end. If it says "never ran",
+ *      the attempt cannot run any more: the record is removed, and another is made.
+ *      daemon/job/tries.h says which failures count.
+ *   4. A timeout or a cancel sends the stop signal and SIGCONT. After kill_after comes
+ *      SIGKILL, again after 1, 2, 4 .. 60 s, until the record says that it is over.
+ *      Each signal makes the keeper continue the shim, which the job may have stopped.
+ *      When PAUSE is durable, a pause freezes the cgroup (keeper/cgroup.h), or sends
+ *      SIGSTOP to the tree. SIGCONT ends it. The timeout does not count paused time.
+ *   5. A job with an output limit is checked when it may have printed that much
+ *      (output_meter.h), and killed beyond the limit.
+ *   6. The end is committed (with the next job's STARTING) and applied. Then the
+ *      record is removed, together with others (record_removal.c).
  *
- * What leads to what is a table, daemon/job/attempt.c. Here its phases are driven:
- * attempt_inputs.c looks at what a phase waits for, attempt_actions.c does what its row
- * says.
+ * The transitions are a table, daemon/job/attempt.c. The phases are driven here:
+ * attempt_inputs.c looks for inputs of a phase, attempt_actions.c carries out the actions
+ * of a row.
  *
- * An end may lead to another attempt (job.h), with a record of its own: one that is lost
- * in the slot that the job has, unless it claims more; one that failed after its
- * back-off, with a slot of its own (work.c).
+ * An end may lead to another attempt (job.h), with a record of its own. After a lost one
+ * the next attempt uses the job's slot, unless the job has more claims. After a failed
+ * one it follows after the back-off, with a new slot (work.c).
  *
- * An attempt of an earlier daemon is adopted: its record is looked at first, before it
- * waits for a slot. No record means that no START was ever sent, so it is started
- * now, the same attempt; but not when it was begun before a reboot or with another record
- * directory: then it is lost, whatever became of it. */
+ * An attempt of an earlier voltd is adopted: its record is read before it waits for a
+ * slot. Without a record no START was sent, so the same attempt is started now. If it was
+ * begun before a reboot, or with another record directory, it is lost in any case. */
 #include "daemon/run/attempt.h"
 
 #include <errno.h>
@@ -39,8 +39,8 @@
 #include "daemon/core/interned.h"
 #include "daemon/run/hook.h"
 
-/* What an earlier voltd may have done to it: it has begun, or another life might have
- * seen it begin; it was stopped. */
+/* Notes what an earlier voltd may have done: the attempt began, perhaps under another
+ * store or boot; it was paused. */
 static void recall_life(struct work *w, struct attempt_state *s)
 {
     const struct job_status st = work_look(NULL, w);
@@ -70,7 +70,7 @@ void work_prepare(struct volt_cx *cx, struct work *w, const struct job_key *key)
                                          .script_fd = -1};
     if (w->adopted)
         recall_life(w, &a->state);
-    else /* what fails now is tried again before START */
+    else /* a failure is tried again before START */
         (void)hooks_prepare(cx,
                             &(struct preparing){w->core, w->job->spec, key,
                                                 w->job->recovered || key->attempt > 1,

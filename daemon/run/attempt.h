@@ -1,5 +1,5 @@
-/* One attempt: what the table of daemon/job/attempt.h is driven with. All of it is its
- * task's own, but `left`, which is [L]. */
+/* An attempt: the state that the table of daemon/job/attempt.h works on. The attempt's
+ * task owns all of it, but `left` is [L]. */
 #ifndef VOLTD_RUN_ATTEMPT_H
 #define VOLTD_RUN_ATTEMPT_H
 
@@ -17,24 +17,24 @@
 struct attempt {
     struct attempt_state state;
     struct job_key key;
-    uid_t owner;                   /* of the job: whose keeper runs it */
+    uid_t owner;                   /* owner of the job: its keeper runs it */
     uint32_t hears;                /* attempt_hears() of it */
-    struct job_event end;          /* from ATTEMPT_ENDING on */
-    struct keeper_start_args args; /* what was prepared */
-    struct keeper_call call;       /* the latest */
-    const char *step;              /* why it cannot be started: static, */
-    int error;                     /* > 0 */
-    struct record_wait wait;       /* for the end of `record` */
-    struct record record;          /* as it was when that came */
-    bool has_record;               /* one was made, or seen, and not removed */
-    bool was_paused;               /* what it leaves may be frozen */
+    struct job_event end;          /* valid from ATTEMPT_ENDING on */
+    struct keeper_start_args args; /* prepared for START */
+    struct keeper_call call;       /* latest call */
+    const char *step;              /* why it cannot start: static text */
+    int error;                     /* > 0, errno for `step` */
+    struct record_wait wait;       /* for the end of the attempt */
+    struct record record;          /* as read at that end */
+    bool has_record;               /* was made or seen, and not removed */
+    bool was_paused;               /* processes that it leaves may be frozen */
     struct output_end printed;
     struct volt_sleep limit, probe; /* DO_LIMIT, DO_PROBE; not armed: never */
     struct store_commit kept;       /* DO_KEEP */
     uint64_t probe_usec;
-    struct meter meter;      /* of what it has printed, where that has a limit */
-    struct survivors left;   /* of the latest SIGKILL; changed with the lock */
-    struct named_copy *room; /* for the names of what its end has left */
+    struct meter meter;      /* of its output, if it has a limit */
+    struct survivors left;   /* of the latest SIGKILL; [L] */
+    struct named_copy *room; /* room for the names of survivors at its end */
 };
 
 static inline struct job_key attempt_key(const struct work *w)
@@ -49,23 +49,26 @@ static inline void attempt_disarm(struct volt_sleep *s)
 
 /* --- attempt_inputs.c ------------------------------------------------------------- */
 
-/* The next thing that its phase waits for: enum attempt_input; -1: nothing yet, and the
- * task will be woken. */
+/* Returns the next input (enum attempt_input) that the phase waits for; -1: none yet, and
+ * the task will be woken. */
 int attempt_hear(struct volt_cx *cx, struct work *w);
 
-/* There is no record for its START, as the -errno says: the input that this is. */
+/* Returns the input for an -errno of making the record for START. */
 enum attempt_input attempt_refused(struct attempt *a, int r);
 
 /* --- attempt_actions.c ------------------------------------------------------------ */
 
-/* Goes by the table, and does what that says. cx is NULL where no task runs yet. */
+/* Makes a step of the table, and carries out its actions. cx: NULL if no task runs
+ * yet. */
 void attempt_take(struct volt_cx *cx, struct work *w, enum attempt_input in);
 
 /* --- attempt.c ---------------------------------------------------------------------- */
 
-/* The commit of STARTING is over. An attempt that was begun before has had none. */
+/* Handles the end of the commit of STARTING. An attempt of an earlier voltd has no such
+ * commit. */
 void attempt_take_commit(struct volt_cx *cx, struct work *w);
-/* READY: w->attempt->end is the end, or it is new again: it waits in the queue. */
+/* READY: w->attempt->end is the end; or the attempt is new again, and waits in the
+ * queue. */
 enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w);
 
 #endif

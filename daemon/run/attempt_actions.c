@@ -1,4 +1,4 @@
-/* What the table of the attempt says is to be done, done. */
+/* Carries out the actions of the attempt's table. */
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/run/attempt.h"
 
@@ -33,9 +33,9 @@ static void ask_anew(struct work *w)
 
 /* --- calls ------------------------------------------------------------------------ */
 
-/* What START needs. What was closed after an earlier one is made again; its output may be
- * there. Returns -1; or the input that follows instead of START, with `step` and `error`
- * for what it lacks. */
+/* Prepares what START needs. Makes again what was closed after an earlier START; the
+ * output may exist. Returns -1; or the input that follows instead of START, with `step`
+ * and `error` for the reason. */
 static int prepare(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
@@ -54,8 +54,8 @@ static int prepare(struct volt_cx *cx, struct work *w)
     return r < 0 ? (int)attempt_refused(a, r) : -1;
 }
 
-/* The wait is armed before START: its end from then on is an event, and the record of a
- * short job is looked at once. */
+/* Makes START. Arms the wait first, so that an end from now on is an event, and the
+ * record of a short job is read at once. */
 static void call_start(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
@@ -83,7 +83,7 @@ static int signal_of(const struct attempt_state *s, const struct job_spec *spec)
     }
 }
 
-/* SIGKILL to what one has left waits behind the first of others. */
+/* Makes a signal. A repeated SIGKILL waits behind first ones of other jobs. */
 static void call_signal(struct work *w)
 {
     struct attempt *a = w->attempt;
@@ -95,7 +95,7 @@ static void call_signal(struct work *w)
         stops && spec->kill_mode == JOB_KILL_MAIN ? KEEPER_SCOPE_MAIN : KEEPER_SCOPE_TREE;
     const int sig = signal_of(&a->state, spec);
 
-    if (stops && sig != SIGKILL) /* a stopped job takes it only when it is continued */
+    if (stops && sig != SIGKILL) /* a stopped job needs SIGCONT to take it */
         scope |= KEEPER_SCOPE_WAKE;
     if (a->state.phase == ATTEMPT_PAUSING) {
         scope = KEEPER_SCOPE_FREEZE;
@@ -134,7 +134,8 @@ static uint64_t limit_of(struct work *w)
         return w->job->spec->kill_after_usec;
     case ATTEMPT_KILLING:
         return tries_kill_rest(s->kills);
-    case ATTEMPT_KILLED: /* the later, the longer that has been in vain */
+    /* The longer SIGKILL was in vain, the longer the rest. */
+    case ATTEMPT_KILLED:
     case ATTEMPT_LEFT:
         return tries_kill_rest(s->kills - 1);
     default:
@@ -167,8 +168,8 @@ static void arm_probe(struct attempt *a)
     volt_sleep_init(&a->probe, a->probe_usec);
 }
 
-/* Its time runs since its record says so, whenever its START was answered, but for its
- * pauses. */
+/* Arms the timeout. The time counts from the start in the record, without pauses. The
+ * time of the answer to START does not matter. */
 static void limit_from_start(struct work *w, uint64_t paused_usec)
 {
     struct attempt *a = w->attempt;
@@ -188,8 +189,8 @@ static void wait_for_store(struct work *w)
     store_barrier(parts_of(w->core)->store, &a->kept);
 }
 
-/* What waits for its pause, or for the end of that, learns that it has come. What came on
- * the way there was looked at, and could not be followed: it is looked at once more. */
+/* Notes that the pause has begun or ended, for tasks that wait for it. Changes on the way
+ * could not be followed, so they are looked at again. */
 static void turn_time(struct work *w)
 {
     struct attempt *a = w->attempt;
@@ -215,8 +216,8 @@ static void note_start(struct volt_cx *cx, struct work *w,
 
     core_begin(&tx, w->core);
     if (!jobs_status(w->job, w->offset)->started_usec)
-        (void)core_post(&tx, w->job, w->offset, started); /* is owed */
-    if (!w->adopted) /* what may have been resumed meanwhile looks for itself */
+        (void)core_post(&tx, w->job, w->offset, started); /* fact is owed */
+    if (!w->adopted) /* an adopted work may have been resumed, so it looks itself */
         work_wait_for_stop(cx, w);
     dispatch_finish(&tx);
 }
@@ -235,7 +236,8 @@ static void post_started(struct volt_cx *cx, struct work *w)
     note_start(cx, w, &ev);
 }
 
-/* False: there was no memory. A cancel that came first is no failure. */
+/* Posts TIMEOUT or OUTPUT_LIMIT. Returns false for lack of memory. If a cancel came
+ * first, that is no failure. */
 static bool post_stop(struct work *w, uint32_t todo)
 {
     if (!(todo & (DO_POST_TIMEOUT | DO_POST_OUTPUT_LIMIT)))
@@ -246,7 +248,7 @@ static bool post_stop(struct work *w, uint32_t todo)
     return work_post(w, &ev) != -ENOMEM;
 }
 
-/* What SIGKILL has left is shown from now on. */
+/* Shows the survivors of SIGKILL from now on. */
 static void note_left(struct work *w)
 {
     struct attempt *a = w->attempt;
@@ -258,14 +260,14 @@ static void note_left(struct work *w)
     survivors_note(&named, volt_now_usec());
     core_lock(w->core);
     a->left.n = reply->survivors;
-    if (r < 0 && r != -ESRCH && !a->left.n) /* nobody could look */
+    if (r < 0 && r != -ESRCH && !a->left.n) /* the keeper could not look */
         a->left.n = JOB_SURVIVORS_UNKNOWN;
     a->left.named = named;
     w->left = a->left.n ? &a->left : NULL;
     core_unlock(w->core);
 }
 
-/* The end in words of policy. */
+/* Returns the end, by the policy of the spec. */
 static struct job_event end_of(struct work *w)
 {
     struct attempt *a = w->attempt;
@@ -276,14 +278,14 @@ static struct job_event end_of(struct work *w)
     case ATTEMPT_RECORDED:
     case ATTEMPT_MISSING:
         end = record_end_event(&a->record, &named);
-        if (a->record.verdict != RECORD_DONE) /* else its shim knows best */
+        if (a->record.verdict != RECORD_DONE) /* otherwise its shim knows best */
             record_end_survivors(&end, &a->left);
         if (end.result == JOB_RESULT_SUCCESS || end.result == JOB_RESULT_EXIT)
             end.result = job_exit_means(w->job->spec, end.code);
         end.named = interned_named(parts_of(w->core)->interned, end.named, &a->room);
         return end;
     case ATTEMPT_CANCELLED:
-        end.result = JOB_RESULT_SUCCESS; /* the verdict: cancelled */
+        end.result = JOB_RESULT_SUCCESS; /* the state makes it cancelled */
         return end;
     case ATTEMPT_FAILED:
     case ATTEMPT_STUCK:
@@ -308,8 +310,8 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
     case DO_VOID:
         ask_anew(w);
         break;
-    case DO_PREPARE: /* attempt_take() does what can fail */
-    case DO_REMOVE:  /* and attempt_hear() what may be tried again */
+    case DO_PREPARE: /* attempt_take() does these, as they can fail */
+    case DO_REMOVE:  /* attempt_hear() does this, as it is retried */
     case DO_POST_TIMEOUT:
     case DO_POST_OUTPUT_LIMIT:
         break;
@@ -341,7 +343,7 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
         a->end = end_of(w);
         break;
     case DO_REMOVE_LATER:
-        /* otherwise the next voltd does it */
+        /* If it fails, the next voltd removes the record. */
         (void)removal_add(w->core, &a->key, a->owner,
                           a->was_paused || a->state.paused || a->state.halted);
         break;
@@ -358,7 +360,7 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
     }
 }
 
-/* Nothing comes that the phase does not wait for. */
+/* Makes a step. Inputs that the phase does not wait for do not come. */
 static void step(struct attempt_state *s, enum attempt_input in, uint32_t *ret_todo)
 {
     bool heard = attempt_step(s, in, ret_todo);

@@ -1,5 +1,5 @@
-/* What comes to an attempt, as inputs of its table: answers, its record, timers, its
- * place and its stop. Only what the phase hears is looked at. */
+/* Inputs of an attempt: answers, its record, timers, its place and its stop. Only looks
+ * for inputs that the phase waits for. */
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/run/attempt.h"
 
@@ -23,7 +23,7 @@ static enum attempt_input input_of(enum record_verdict verdict)
         return ON_NEVER_RAN;
     case RECORD_SHIM_KILLED:
         return ON_SHIM_KILLED;
-    case RECORD_RUNNING: /* that is no end */
+    case RECORD_RUNNING: /* no end */
     case RECORD_DONE:
     case RECORD_OTHER_BOOT:
     case RECORD_DAMAGED:
@@ -32,7 +32,7 @@ static enum attempt_input input_of(enum record_verdict verdict)
     return ON_OVER;
 }
 
-/* The record is over. A start that was not seen comes first. */
+/* Handles a record that is over. A start that was not seen comes first. */
 static int take_record(struct work *w, uint32_t hears)
 {
     struct attempt *a = w->attempt;
@@ -51,7 +51,7 @@ static int take_record(struct work *w, uint32_t hears)
     return input_of(a->record.verdict);
 }
 
-/* Whether another attempt follows, once nothing of this one is left. */
+/* Returns whether another attempt follows, when no process of this one is left. */
 static bool is_to_go_again(struct work *w)
 {
     const struct job_event lost = {.type = JOB_EV_EXITED, .result = JOB_RESULT_LOST};
@@ -61,8 +61,7 @@ static bool is_to_go_again(struct work *w)
     return job_goes_again(&st, &lost);
 }
 
-/* What is said of START, or of the record for it, where there is none: for the end of the
- * job. */
+/* Notes for the end of the job why START, or the record for it, failed. */
 static void note_refusal(struct attempt *a, enum attempt_input in, int r)
 {
     if (in != ON_SHORT && in != ON_EXISTS && in != ON_REFUSED)
@@ -110,7 +109,7 @@ static void discard(void *arg)
     d->r = record_discard(d->dir_fd, &d->key);
 }
 
-/* The record of what never ran goes, if there is one. */
+/* Removes the record of an attempt that never ran, if there is one. */
 static int remove_record(struct volt_cx *cx, struct work *w, uint32_t hears)
 {
     struct attempt *a = w->attempt;
@@ -129,8 +128,8 @@ static int remove_record(struct volt_cx *cx, struct work *w, uint32_t hears)
     return in;
 }
 
-/* The answer; or, while there is no keeper, a job that is to stop does not wait for one:
- * its START is withdrawn. */
+/* Returns the input for an answer. Without a keeper, withdraws START of a job that must
+ * stop. */
 static int answer(struct volt_cx *cx, struct work *w, uint32_t hears)
 {
     struct keeper_call *call = &w->attempt->call;
@@ -174,8 +173,8 @@ static bool is_in_record(struct volt_cx *cx, struct work *w, struct record_start
     return p.r == 1;
 }
 
-/* Looks for slot 1 until it is there: the job's process writes it right after its birth,
- * mostly before the wait for the end has looked for the first time. */
+/* Looks for slot 1 until it is valid. The job's process writes it right after its birth,
+ * mostly before the wait for the end first reads the record. */
 static bool has_started(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
@@ -192,7 +191,7 @@ static bool has_started(struct volt_cx *cx, struct work *w)
     return found;
 }
 
-/* What others want of it. */
+/* Returns a stop, pause or resume that another task has posted. */
 static int told(struct volt_cx *cx, struct work *w, uint32_t hears)
 {
     const bool may_turn = attempt_is_heard(hears, ON_TURNED);
@@ -229,7 +228,8 @@ static bool defer(struct work *w)
     return deferred;
 }
 
-/* A slot; after EARLY_WAIT without one, or when it is held, it goes back to the queue. */
+/* Returns when the attempt has a slot. After EARLY_WAIT without one, or when the job is
+ * held, queues it again. */
 static int place(struct volt_cx *cx, struct work *w)
 {
     bool tried = false;
@@ -254,7 +254,8 @@ static int place(struct volt_cx *cx, struct work *w)
     return found;
 }
 
-/* While a call is on its way only its answer and the record count: one call at a time. */
+/* Allows one call at a time: while one is under way, only its answer and the record are
+ * looked for. */
 int attempt_hear(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;

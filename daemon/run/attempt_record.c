@@ -22,7 +22,8 @@ static void make_record(void *arg)
                           m->kill_mode, &m->p->args->record_seed);
 }
 
-/* What is no spare file is made while the worker goes on elsewhere. */
+/* Uses a spare file. Without one, makes the record away from the worker, as that may wait
+ * for a disk. */
 int attempt_record_make(struct volt_cx *cx, const struct preparing *p)
 {
     struct run *run = parts_of(p->core)->run;

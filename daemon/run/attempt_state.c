@@ -1,5 +1,5 @@
-/* The end of an attempt's memory. It is a file of its own so that tasks of other kinds
- * link without the driver of attempts. */
+/* Frees an attempt. A separate file, so that tasks of other kinds link without the driver
+ * of attempts. */
 #include "daemon/run/attempt.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The standard input that a spec brings. */
+/* The standard input that comes with a spec. */
 #include "daemon/run/attempt.h"
 #include "daemon/run/hook.h"
 #include "daemon/run/sealed_file.h"

@@ -1,5 +1,5 @@
-/* What the keeper is told to run: argv with {i}, paths, the environment with VOLT_*,
- * limits, packed for the shim. */
+/* Packs for the shim all that the keeper needs to run a job: argv with {i}, paths, the
+ * environment with VOLT_*, limits. */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include "daemon/run/state.h"
 
 #define OUR_VARIABLES 6
-/* Each at most, without the socket. */
+/* Bytes of each at most, without the socket. */
 #define OUR_TEXT (sizeof("VOLT_ARRAY_INDEX=") + JOB_KEY_TEXT_MAX)
 
 char *launch_expand(const char *word, const char *index)
@@ -42,8 +42,7 @@ char *launch_expand(const char *word, const char *index)
     return out;
 }
 
-/* Appends n bytes to a path that is being made; a path that is too long stays so, and
- * cannot be opened. */
+/* Appends n bytes to a path. A path that is too long stays so, and cannot be opened. */
 static void put_path(char path[static PATH_MAX + 1], size_t *len, const char *text,
                      size_t n)
 {
@@ -54,7 +53,7 @@ static void put_path(char path[static PATH_MAX + 1], size_t *len, const char *te
     *len += n;
 }
 
-/* The name of a job as a part of a path: one part, and none that is a folder above. */
+/* Writes the job's name as one component of a path, which is neither "." nor "..". */
 static void name_in_path(const struct job_spec *spec, int64_t index,
                          char ret[static JOB_NAME_BYTES + 1])
 {
@@ -68,8 +67,7 @@ static void name_in_path(const struct job_spec *spec, int64_t index,
         memset(ret, '_', strlen(ret));
 }
 
-/* Replaces {i} of an element, {id} and {name}; all else is as it is. Returns ret; NULL
- * for no text. */
+/* Replaces {i} of an element, {id} and {name}. Returns ret; NULL for no text. */
 static const char *expand_path(const struct job_spec *spec, const struct job_key *key,
                                const char *text, char ret[static PATH_MAX + 1])
 {
@@ -116,8 +114,8 @@ static void strings_free(char **v, size_t n)
     free(v);
 }
 
-/* A script is run as its first line says, which was looked at when it was submitted: the
- * place of its path stays empty. Returns how many words there are. */
+/* Returns the number of words in front of a script: interpreter, argument, and an empty
+ * place for the path. The first line was checked at submission. */
 static size_t script_words(const struct job_spec *spec, const char *ret[static 3],
                            struct script_line *line)
 {
@@ -132,8 +130,8 @@ static size_t script_words(const struct job_spec *spec, const char *ret[static 3
     return n;
 }
 
-/* Returns new; elements of arrays get their index. *ret_script: where the path of the
- * script is to stand; 0: there is none. */
+/* Returns new; elements of arrays have their index. *ret_script: index of the script's
+ * path; 0: no script. */
 static char **expanded_argv(const struct job_spec *spec, int64_t index, size_t *ret_n,
                             size_t *ret_script)
 {
@@ -160,8 +158,9 @@ static char **expanded_argv(const struct job_spec *spec, int64_t index, size_t *
     return argv;
 }
 
-/* What says where a process runs: of a job that is this, and not where it was submitted,
- * which may have been the command of a volt-lock (VOLT_LEASE=). */
+/* Returns whether the variable says where a process runs. The submitter's values of these
+ * are dropped: it may have been another job, or the command of a volt-lock
+ * (VOLT_LEASE=). */
 static bool is_ours(const char *entry)
 {
     static const char *const names[] = {
@@ -179,7 +178,7 @@ static bool is_pwd(const char *entry)
     return strncmp(entry, "PWD=", 4) == 0;
 }
 
-/* Whether the variable of that entry is among those. */
+/* Returns whether the strings have the variable of that entry. */
 static bool has_name_of(char *const *strings, const char *entry)
 {
     const size_t len = strcspn(entry, "=") + 1;
@@ -190,7 +189,7 @@ static bool has_name_of(char *const *strings, const char *entry)
     return false;
 }
 
-/* A block: pointers, and behind them the texts that are made here. */
+/* A block: pointers, followed by the texts made here. */
 struct made_env {
     char **env;
     size_t n;
@@ -211,7 +210,7 @@ static void put_number(struct made_env *m, const char *name, uint64_t value)
     put(m, name, text);
 }
 
-/* The id and whose it is: another voltd has a job of this id too. */
+/* Writes the id and the socket: another voltd may have a job with this id. */
 static void put_job(struct made_env *m, const char *id, const char *socket)
 {
     put(m, "VOLT_JOB=", id);
@@ -257,7 +256,7 @@ char **launch_env(char *const *given, char *const *more, const char *cwd,
     return env;
 }
 
-/* A small block goes with the message, a large one into a memfd. */
+/* Encodes a small block for the message, a large one into a memfd. */
 static int encode(const struct launch *l, struct keeper_start_args *args)
 {
     long size = launch_encode(l, NULL, 0);
@@ -314,7 +313,7 @@ static int pack(const struct preparing *p)
 
     l.stdout_path = expand_path(spec, key, spec->output_path, output);
     l.stderr_path = expand_path(spec, key, spec->error_path, error);
-    /* What an attempt that was lost has written says why. */
+    /* A later attempt appends: the output of a lost one says why. */
     l.truncate = spec->open_mode == JOB_OPEN_TRUNCATE && key->attempt <= 1;
     l.rlimits = rlimits;
     l.nrlimits = list_rlimits(spec->rlimits, rlimits);
@@ -333,7 +332,7 @@ static int pack(const struct preparing *p)
 
 _Static_assert(JOB_NO_LIMIT == KEEPER_NO_LIMIT, "copied as it is");
 
-/* Sets the limits of the job's cgroup, if it has some. */
+/* Sets the limits of the job's cgroup, if it has any. */
 static int set_limits(const struct job_spec *spec, struct keeper_start_args *args)
 {
     struct job_cgroup cgroup;

@@ -1,5 +1,5 @@
-/* The output files of an attempt: opened before it starts; looked at when it is over, for
- * what goes into the store; given up when its end is there. */
+/* The output files of an attempt. Opens them before its start. At its end looks how much
+ * of them is to be stored. Finishes them when the end is in the store. */
 #include <errno.h>
 
 #include "daemon/run/attempt.h"
@@ -18,11 +18,12 @@ static void make_output(void *arg)
     struct making *n = arg;
 
     n->fd = n->again ? output_append(n->outputs, n->key, n->stream) : -ENOENT;
-    if (n->fd == -ENOENT) /* an earlier daemon may have died before it made the file */
+    if (n->fd == -ENOENT) /* an earlier voltd may have died before it made the file */
         n->fd = output_create(n->outputs, n->key, n->stream);
 }
 
-/* What is no spare file is made, or looked for, while the worker goes on elsewhere. */
+/* Opens an output: a spare file. Without one, looks for or makes a file away from the
+ * worker, as that may wait for a disk. */
 static int open_output(struct volt_cx *cx, const struct preparing *p,
                        enum job_stream stream, int *ret_fd)
 {
@@ -50,7 +51,8 @@ static int prepare(struct volt_cx *cx, const struct preparing *p)
     return r;
 }
 
-/* What of so many bytes is beyond the limit that has ended it, rounded up. */
+/* Returns KiB printed above output_limit, rounded up; 0 unless the limit ended the
+ * job. */
 static uint32_t over_kib(struct work *w, uint64_t bytes)
 {
     uint64_t limit = w->job->spec->output_limit;
@@ -64,8 +66,8 @@ static uint32_t over_kib(struct work *w, uint64_t bytes)
     return !ended ? 0 : kib < UINT32_MAX ? (uint32_t)kib : UINT32_MAX;
 }
 
-/* What it has printed goes into the store with its end, if it is little. A disk that is
- * full has room for ends only. */
+/* Adds the output to the end for the store, if it is small. A store without room takes
+ * ends only. */
 static void exited(struct volt_cx *cx, struct work *w)
 {
     struct core *core = w->core;

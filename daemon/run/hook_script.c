@@ -1,4 +1,4 @@
-/* The script that a spec brings: keeper/script_file.h makes a file of it. */
+/* The script that comes with a spec: keeper/script_file.h makes a file of it. */
 #include "daemon/job/script_line.h"
 #include "daemon/run/attempt.h"
 #include "daemon/run/hook.h"

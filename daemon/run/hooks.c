@@ -1,4 +1,4 @@
-/* All hooks, one after the other: hook.h. */
+/* Calls all hooks, one after the other: hook.h. */
 #include <stdlib.h>
 #include <unistd.h>
 

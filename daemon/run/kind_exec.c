@@ -1,5 +1,5 @@
-/* Kind exec: attempts of a process (attempt.c), another one as long as the end of one is
- * lost and the next may follow. */
+/* Kind exec: attempts of a process (attempt.c). Another one follows a lost or failed one,
+ * if the job may have more. */
 #include "daemon/run/attempt.h"
 
 #include <errno.h>
@@ -8,8 +8,8 @@
 #include "daemon/run/hook.h"
 #include "daemon/run/kinds.h"
 
-/* READY: it has its attempt, or is to fail for want of memory, which one of an earlier
- * daemon must not: it may run. That one is looked for again after a rest. */
+/* READY: the work has its attempt, or fails for lack of memory. An adopted work must not
+ * fail, as it may run: it tries again after a rest. */
 static enum volt_poll prepared_poll(struct volt_cx *cx, struct work *w)
 {
     const struct job_key key = jobs_key(w->job, w->offset);
@@ -37,7 +37,8 @@ static struct job_event end_of(struct work *w)
                               .step = "launch"};
 }
 
-/* What was cancelled in the queue has no end of its own. */
+/* Passes the result of the commit to the attempt. A work cancelled in the queue has no
+ * end of its own. */
 static void take_end(struct volt_cx *cx, struct work *w)
 {
     if (w->attempt && w->attempt->state.phase == ATTEMPT_ENDING)
@@ -53,7 +54,7 @@ static enum volt_poll exec_poll(struct volt_cx *cx, void *state)
     for (;;) {
         VOLT_AWAIT(w->at, work_turn_poll(cx, w));
         if (!w->ended) {
-            if (!w->attempt) { /* one that was deferred has it still */
+            if (!w->attempt) { /* a deferred one has it still */
                 const struct job_key key = jobs_key(w->job, w->offset);
                 work_prepare(cx, w, &key);
             }

@@ -1,12 +1,12 @@
-/* Kind noop: it starts and ends at once. */
+/* Kind noop: starts and ends at once. */
 #include "daemon/core/post.h"
 #include "daemon/core/parts.h"
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/run/kinds.h"
 #include "daemon/run/work.h"
 
-/* There is nothing to wait for between its turn, its start and its end: all in one
- * section under the lock. READY: its end is on its way into the store. */
+/* Takes turn, start and end in one section under the lock, as nothing is waited for in
+ * between. READY: the end is on its way into the store. */
 static enum volt_poll turn_poll(struct volt_cx *cx, struct work *w)
 {
     struct core *core = w->core;
@@ -14,7 +14,7 @@ static enum volt_poll turn_poll(struct volt_cx *cx, struct work *w)
         .type = JOB_EV_STARTED, .at_usec = jobs_now_usec(), .attempt = 1};
     struct tx tx;
 
-    work_leaf_fini(w); /* of a rest, where there was no memory for its turn */
+    work_leaf_fini(w); /* rest for lack of memory */
     core_begin(&tx, core);
     int r = work_take_turn(cx, w, started.at_usec, &tx);
     if (r > 0) {

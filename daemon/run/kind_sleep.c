@@ -1,4 +1,4 @@
-/* Kind sleep: it ends when its duration is over. After a restart it begins anew. */
+/* Kind sleep: ends after its duration. Begins anew after a restart. */
 #include <errno.h>
 
 #include "daemon/core/post.h"
@@ -11,13 +11,13 @@ static void note_start(struct work *w)
     struct job_event ev = {
         .type = JOB_EV_STARTED, .at_usec = jobs_now_usec(), .attempt = 1};
 
-    /* Else it was stopped, or kept as running by an earlier voltd. */
+    /* Otherwise it was stopped, or is running in the store of an earlier voltd. */
     if (work_look(NULL, w).state == JOB_STARTING)
         (void)work_post(w, &ev);
 }
 
-/* READY: it was posted, or another event was first; otherwise `again` rings when it is to
- * be posted again. */
+/* READY: posted, or another event came first. Otherwise `again` wakes the task for
+ * another post. */
 static enum volt_poll posted_poll(struct volt_cx *cx, struct volt_sleep *again, int r)
 {
     if (r != -ENOMEM)
@@ -29,20 +29,20 @@ static enum volt_poll posted_poll(struct volt_cx *cx, struct volt_sleep *again, 
     return VOLT_PENDING;
 }
 
-/* The time limit ends it, not its own time. */
+/* Returns whether the time limit ends it before its duration. */
 static bool is_limited(const struct job_spec *spec)
 {
     return job_spec_timeout(spec) && job_spec_timeout(spec) < spec->duration_usec;
 }
 
-/* How long: its own time, or the time limit. Not before its turn: until then its spec may
- * become another one. */
+/* Returns how long it sleeps: its duration or the time limit. Not before its turn, as its
+ * spec may be edited until then. */
 static uint64_t sleeps_usec(const struct job_spec *spec)
 {
     return is_limited(spec) ? job_spec_timeout(spec) : spec->duration_usec;
 }
 
-/* READY: the time is up (timed out: the shorter of the two), or it is to stop. */
+/* READY: the time is up (with TIMEOUT if limited), or the work must stop. */
 static enum volt_poll slept_poll(struct volt_cx *cx, struct work *w)
 {
     if (work_stop_poll(cx, w) == VOLT_READY)

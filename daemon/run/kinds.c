@@ -1,4 +1,4 @@
-/* Which task runs which kind. */
+/* The tasks of all kinds. */
 #include "daemon/run/kinds.h"
 #include "daemon/run/run.h"
 

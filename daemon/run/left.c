@@ -1,9 +1,10 @@
-/* What is left of a job that has ended: processes of it that SIGKILL did not end. As long
- * as they live they have what the job claims, and its task stays to look for them. The
- * store learns that nothing more comes of the job (STORE_LAST) when they are gone: so the
- * next voltd goes on looking. Which they are the end of the job says, eight pids at most;
- * where it does not name all of them, or nobody knows, the claims are given back with the
- * next boot. Their user may give them back before that (steer/leftover.c). */
+/* Survivors of an ended job: processes that SIGKILL did not end.
+ *
+ * While they live, the job has its claims, and its task stays to look for them. When none
+ * is left, the store learns that no more facts of the job follow (STORE_LAST). So the
+ * next voltd goes on looking. The job's end names at most eight pids. If it does not name
+ * all, or the survivors are unknown, the claims are given back with the next boot. The
+ * user may give them back earlier (steer/leftover.c). */
 #include "daemon/core/parts.h"
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/dispatch/grant.h"
@@ -31,13 +32,13 @@ void work_let_go(struct tx *tx, struct work *w)
     w->let_go = true;
     grant_gone(tx->core, w);
     jobs_wake(w, tx);
-    if (w->job->array) /* when all of its tasks have gone */
+    if (w->job->array) /* last task of the array does it */
         return;
     job_append_last(tx, w->job, jobs_status(w->job, w->offset)->ended_usec);
     core_did(tx->core, 0, 0, 1);
 }
 
-/* Until it is looked for again, or let go. */
+/* Waits until the next look, or until the claims are given back. */
 static enum volt_poll wait_more(struct volt_cx *cx, struct work *w)
 {
     work_leaf_fini(w);

@@ -7,8 +7,8 @@
 #include "daemon/core/jobs.h"
 #include "daemon/run/survivors.h"
 
-/* Returns whether the kernel ended it for want of memory. SIGKILL alone may be of anybody
- * who may send it. */
+/* Returns whether the kernel killed the process for lack of memory. SIGKILL alone may
+ * come from any process. */
 static bool is_oom(const struct record_exited *x)
 {
     return x->status == SIGKILL && x->flags & RECORD_CONTAINED && x->oom_kills > 0;
@@ -27,7 +27,7 @@ static enum job_result result_of(const struct record_exited *x)
     return JOB_RESULT_LOST;
 }
 
-/* Why the end of an attempt is not known. */
+/* Returns why the end of an attempt is not known. */
 static const char *lost_cause(enum record_verdict verdict)
 {
     switch (verdict) {

@@ -1,4 +1,4 @@
-/* One task that gathers, removes, and ends when there is nothing left. */
+/* Removes records by one task, which gathers them and ends when none is left. */
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -11,20 +11,20 @@
 
 #define REMOVAL_PAUSE UINT64_C(5000)
 #define REMOVAL_LATER 11 /* doublings of it: ten seconds */
-#define REMOVAL_MAX   64 /* at a time */
+#define REMOVAL_MAX   64 /* records at a time */
 
 struct removal_task {
     struct core *core;
     struct volt_sleep pause;
     struct keeper_call thaw;
     struct removal_item items[REMOVAL_MAX];
-    size_t n, at_item; /* n of items are being removed */
-    int status;        /* the first failure among them */
-    unsigned failed;   /* in a row */
+    size_t n, at_item; /* n items are being removed */
+    int status;        /* first failure among them */
+    unsigned failed;   /* failures in a row */
     int at;
 };
 
-/* Lock held. Room for n more. */
+/* Lock held. Makes room for n more. Returns 0 or -ENOMEM. */
 static int reserve(struct removal *s, size_t n)
 {
     size_t capacity = s->capacity ? s->capacity : REMOVAL_MAX;
@@ -41,7 +41,7 @@ static int reserve(struct removal *s, size_t n)
     return 0;
 }
 
-/* Takes the latest out. False: there are none, and the task is to end. */
+/* Takes the latest records. Returns false if there are none: the task must end. */
 static bool take(struct removal_task *t)
 {
     struct removal *s = &parts_of(t->core)->run->removal;
@@ -54,13 +54,14 @@ static bool take(struct removal_task *t)
     return t->n > 0;
 }
 
-/* Behind the others: one that can never be removed must not keep them. */
+/* Puts records back behind the others, which must not wait for one that can never be
+ * removed. */
 static void put_back(struct removal_task *t)
 {
     struct removal *s = &parts_of(t->core)->run->removal;
 
     vlock_lock(&s->lock);
-    if (reserve(s, t->n) == 0) { /* otherwise the next daemon finds them */
+    if (reserve(s, t->n) == 0) { /* otherwise the next voltd finds them */
         memmove(s->items + t->n, s->items, s->n * sizeof(*s->items));
         memcpy(s->items, t->items, t->n * sizeof(*s->items));
         s->n += t->n;
@@ -69,8 +70,8 @@ static void put_back(struct removal_task *t)
     t->n = 0;
 }
 
-/* The file of one that may be frozen is not kept for another record: a keeper that has it
- * open sees that it has no name any more. */
+/* Removes a record. The file of an attempt that may be frozen is not reused: a keeper
+ * that has it open sees that its name was removed. */
 static int remove_one(struct run *run, const struct removal_item *item)
 {
     CRASH_POINT("record-remove");
@@ -80,7 +81,7 @@ static int remove_one(struct run *run, const struct removal_item *item)
     return r;
 }
 
-/* All of them, though one fails: what is gone may be removed again. */
+/* Tries all, even if one fails: a removed record may be removed again. */
 static void remove_all(void *arg)
 {
     struct removal_task *t = arg;
@@ -92,8 +93,8 @@ static void remove_all(void *arg)
     }
 }
 
-/* Returns whether another try is due, after a pause: this process had no descriptor or no
- * memory for it, or the disk failed. */
+/* Returns whether another try is due after a pause: descriptors or memory lacked, or the
+ * disk failed. */
 static bool has_failed(struct removal_task *t)
 {
     if (t->status == 0) {
@@ -112,7 +113,8 @@ static bool has_failed(struct removal_task *t)
     return true;
 }
 
-/* The next one whose processes may be frozen. False: none is left. */
+/* Makes SIGCONT for the next attempt that may be frozen. Returns false if none is
+ * left. */
 static bool thaw_next(struct removal_task *t)
 {
     while (t->at_item < t->n) {
@@ -127,7 +129,7 @@ static bool thaw_next(struct removal_task *t)
     return false;
 }
 
-/* A broken connection says nothing: it is sent again. */
+/* Repeats the SIGCONT if the connection broke. */
 static void note_thawed(struct removal_task *t)
 {
     t->at_item -= keeper_call_status(&t->thaw) == -ECONNRESET;
@@ -156,7 +158,7 @@ static enum volt_poll removal_poll(struct volt_cx *cx, void *state)
     VOLT_END(t->at);
 }
 
-/* The runtime closes: what was on its way is removed by removal_fini(). */
+/* Puts back unfinished records as the runtime closes. removal_fini() removes them. */
 static void removal_drop(void *state)
 {
     struct removal_task *t = state;
@@ -176,20 +178,20 @@ static void begin(struct core *core)
 
     if (t) {
         t->core = core;
-        (void)volt_task_spawn(t, NULL); /* closing: it is dropped */
+        (void)volt_task_spawn(t, NULL); /* closing: the task is dropped */
         return;
     }
     vlock_lock(&parts_of(core)->run->removal.lock);
-    parts_of(core)->run->removal.running = false; /* the next one tries again */
+    parts_of(core)->run->removal.running = false; /* the next record tries again */
     vlock_unlock(&parts_of(core)->run->removal.lock);
 }
 
-/* Lock held. */
+/* Lock held. Adds a record. Returns 0 or -ENOMEM. */
 static int push(struct removal *s, const struct job_key *key, uid_t owner, bool thaw)
 {
     int r = reserve(s, 1);
 
-    assert(key->attempt > 0); /* the keeper would end the connection, again and again */
+    assert(key->attempt > 0); /* the keeper would close the connection each time */
     if (r == 0)
         s->items[s->n++] = (struct removal_item){*key, thaw, owner};
     return r;
@@ -226,7 +228,8 @@ void removal_fini(struct core *core)
 {
     struct run *run = parts_of(core)->run;
 
-    for (size_t i = 0; i < run->removal.n; i++) /* otherwise the next daemon does it */
+    /* If that fails, the next voltd does it. */
+    for (size_t i = 0; i < run->removal.n; i++)
         (void)remove_one(run, &run->removal.items[i]);
     free(run->removal.items);
     run->removal = (struct removal){0};

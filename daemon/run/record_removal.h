@@ -1,12 +1,12 @@
-/* Records of attempts whose end is in the store are removed, many at a time.
+/* Removes the records of attempts whose end is in the store, many at a time.
  *
- * A record waits for at most REMOVAL_PAUSE, then one task removes what has gathered,
- * until nothing is left; it is there only then. What could not be removed is tried again,
- * ever later. What is left, because the daemon ended before or had no memory to remember
- * it, is found and removed by the next daemon.
+ * A record waits for at most REMOVAL_PAUSE. Then one task removes all records that have
+ * gathered, and ends when none is left. A record that cannot be removed is tried again
+ * after longer and longer rests. Records that remain when voltd ends, or for lack of
+ * memory, are found and removed by the next voltd.
  *
- * What an attempt has left that was paused may be frozen, and goes on when its record has
- * gone: the keeper is told by SIGCONT (keeper/cgroup.h). */
+ * Processes of a paused attempt may be frozen. After the removal of the record a SIGCONT
+ * makes the keeper thaw them (keeper/cgroup.h). */
 #ifndef VOLTD_RUN_RECORD_REMOVAL_H
 #define VOLTD_RUN_RECORD_REMOVAL_H
 
@@ -21,23 +21,23 @@ struct core;
 struct removal_item {
     struct job_key key;
     bool thaw;   /* the attempt may have been paused */
-    uid_t owner; /* of the job; KEEPER_OF_NOBODY: not known */
+    uid_t owner; /* of the job; KEEPER_OF_NOBODY: unknown */
 };
 
 struct removal {
-    vlock lock; /* protects the rest */
+    vlock lock; /* guards the rest */
     struct removal_item *items;
     size_t n, capacity;
     bool started; /* there is a runtime */
-    bool running; /* a task is at it */
+    bool running; /* a task removes records */
 };
 
-/* Takes a record in. 0; -ENOMEM: it stays for the next daemon. Any thread, or at
+/* Adds a record. Returns 0; -ENOMEM: it remains for the next voltd. Any thread, or at
  * start. */
 int removal_add(struct core *core, const struct job_key *key, uid_t owner, bool thaw);
-/* From now on there is a runtime: what was taken in at start is removed. */
+/* Starts removing, as there is a runtime now. */
 void removal_start(struct core *core);
-/* After the runtime was shut down: removes what is left, and frees. */
+/* Removes all remaining records, and frees. After the runtime was shut down. */
 void removal_fini(struct core *core);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the room opens, starts and closes: run.h. */
+/* Opens, starts and closes the parts of the room: run.h. */
 #include "daemon/run/run.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "daemon/run/absent.h"
 #include "daemon/run/state.h"
 
-/* ensure: where there is none it is made. */
+/* Reads the generation. ensure: makes it if there is none. */
 static int read_generation(struct run *run, const char *record_dir, bool ensure,
                            struct volt_error *err)
 {

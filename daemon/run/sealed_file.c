@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* 0; -errno. */
 static int put(int fd, const void *bytes, size_t n, size_t at)
 {
     for (size_t done = 0; done < n;) {

@@ -1,5 +1,5 @@
-/* The variables of Slurm that a script with #SBATCH lines reads of its job. Those that
- * are known when it is submitted come with it. */
+/* Variables of Slurm for a script with #SBATCH lines. The spec has those that are known
+ * at submission. */
 #ifndef VOLTD_RUN_SLURM_ENV_H
 #define VOLTD_RUN_SLURM_ENV_H
 
@@ -13,7 +13,7 @@ struct slurm_env {
     char *strings[SLURM_VARIABLES + 1]; /* NAME=value; then NULL */
 };
 
-/* Fills *ret; with none, unless the spec asks for them. */
+/* Fills in *ret, with no variables unless the spec asks for them. */
 void slurm_env(const struct job_spec *spec, const struct job_key *key,
                struct slurm_env *ret);
 

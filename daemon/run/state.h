@@ -1,4 +1,4 @@
-/* The inside of struct run. */
+/* The struct run, for the files of this room. */
 #ifndef VOLTD_RUN_STATE_H
 #define VOLTD_RUN_STATE_H
 
@@ -12,14 +12,14 @@
 
 struct run {
     struct keeper_links *links; /* NULL: no keeper, no kind exec */
-    bool may_contain;           /* others start the keepers */
-    struct record_watch *watch; /* NULL likewise */
-    int record_fd;              /* directory of the records; -1: none */
-    struct record_pool spare;   /* files for the next of them; its own lock */
+    bool may_contain;           /* another program starts the keepers */
+    struct record_watch *watch; /* NULL: likewise */
+    int record_fd;              /* directory of records; -1: none */
+    struct record_pool spare;   /* files for new records; has a lock */
     uint8_t boot_id[RECORD_ID_SIZE], generation[RECORD_ID_SIZE];
-    struct meters *meters;  /* its own locks */
+    struct meters *meters;  /* have locks */
     char *socket;           /* for VOLT_ADDRESS and VOLT_JOB of jobs */
-    struct removal removal; /* its own lock */
+    struct removal removal; /* has a lock */
 };
 
 #endif

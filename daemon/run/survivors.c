@@ -7,7 +7,7 @@
 
 #include "daemon/keeper/tree.h"
 
-/* The last tick at which what lived at that time can have begun. */
+/* Returns the latest tick at which a process that lived at that time can have begun. */
 static uint64_t latest_start(uint64_t lived_usec)
 {
     const uint64_t now = mono_usec(), tick = 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);

@@ -1,9 +1,9 @@
-/* Processes that SIGKILL has left of a job, by pid and start time: a pid alone may be
- * another process's by the time that it is looked for. Both are kept with the job's end.
+/* Survivors of a job, by pid and start time, as a pid may be another process's later.
+ * Both are stored with the job's end.
  *
- * The start time is what /proc says of the process when voltd hears of it, unless that
- * began after it was seen alive: then it is another one already. 0: it could not be read;
- * whatever has the pid is taken for it. */
+ * The start time is read from /proc when the survivor is reported to voltd. A process
+ * that began after the survivor was seen alive is another one. Start time 0: it could not
+ * be read, so any process with the pid counts. */
 #ifndef VOLTD_RUN_SURVIVORS_H
 #define VOLTD_RUN_SURVIVORS_H
 
@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include "daemon/job/job.h"
 
-/* Adds the start times to the pids, which lived at that time of CLOCK_MONOTONIC. */
+/* Adds the start times of the pids, which lived at that time of CLOCK_MONOTONIC. */
 void survivors_note(struct job_named *named, uint64_t lived_usec);
-/* Whether the i-th lives still. One that is only not reaped yet does not; one of which
- * /proc says nothing, as with hidepid, does if its pid is in use. */
+/* Returns whether survivor i lives. A process that is only not reaped does not. If /proc
+ * hides it (hidepid), a used pid counts. */
 bool survivor_lives(const struct job_named *named, size_t i);
 
 #endif

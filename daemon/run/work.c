@@ -1,4 +1,4 @@
-/* The task of a job: its turn, its stop, its end. What is between them is its kind's. */
+/* The task of a job: its turn, stop and end. Its kind does the rest. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@
 #include "daemon/run/state.h"
 #include "daemon/run/work.h"
 
-#define KEEP_TRIES 100 /* to give an end to the store without memory */
+#define KEEP_TRIES 100 /* tries to store an end without memory */
 
 /* The steps of work_finish_poll(). */
 enum { FINISH_KEEP, FINISH_KEPT, FINISH_COMMIT, FINISH_REST };
@@ -34,22 +34,24 @@ void work_leaf_fini(struct work *w)
     w->leaf_is_commit = false;
 }
 
-/* Not its claims, which are given back when nothing of it is left. What is no process
- * begins anew after a restart unless its end is durable, and has them until then. */
+/* Gives back the slot. The claims stay until no process is left. A job that is no process
+ * begins anew after a restart unless its end is durable, so it has its claims until
+ * then. */
 static void give_back_slot(struct core *core, struct work *w, uint64_t ran_usec)
 {
     grant_leave(core, w);
     grant_end(core, w, ran_usec);
 }
 
-/* The job has this task no more, and the task no job. */
+/* Separates task and job. */
 static void leave_job(struct work *w, struct tx *tx)
 {
     struct core *core = w->core;
     struct job *job = w->job;
 
     give_back_slot(core, w, NEVER_RAN);
-    /* Processes of it are left only when voltd ends: then the job is no history yet. */
+    /* Survivors with claims are left here only when voltd ends. Then the job does not
+     * retire yet. */
     const bool left = w->holds && jobs_left(job, jobs_status(job, w->offset));
     grant_gone(core, w);
     if (w->offset == NO_OFFSET)
@@ -91,8 +93,9 @@ void work_wait_for_stop(struct volt_cx *cx, struct work *w)
     vat_u32_store(&w->quiet, true, VAT_RLX);
 }
 
-/* A slot may come to an element before it ends with its array (dispatch/dooms.h,
- * core/cancel.h), and to one that has failed when it is too late for another attempt. */
+/* Returns the event of the turn. An element may get a slot before it ends with its array
+ * (dispatch/dooms.h, core/cancel.h). A failed one may get a slot when it is too late for
+ * another attempt. */
 static struct job_event next_event(const struct job *job, const struct job_status *st,
                                    uint64_t now)
 {
@@ -103,9 +106,9 @@ static struct job_event next_event(const struct job *job, const struct job_statu
     return job_starting(st, now);
 }
 
-/* What claims nothing waits for conditions alone. Those of an array are waited for before
- * its elements get tasks (array_task.c), and it alone hears that they are met: an element
- * that has a task is not held any more. */
+/* Returns whether the work may begin. Without claims only conditions count. For an array
+ * they are met before its elements get tasks (array_task.c). Only the array is notified
+ * of that, and an element with a task is not held any more. */
 static bool may_begin(const struct work *w)
 {
     if (jobs_takes(w->job))
@@ -152,8 +155,7 @@ enum volt_poll work_turn_taken(struct volt_cx *cx, struct work *w, int r)
     return VOLT_PENDING;
 }
 
-/* How long its back-off lasts still; a stop ends it. When it is over the work wants a
- * slot. */
+/* Returns the rest of the back-off; a stop ends it. After it the work wants a slot. */
 static uint64_t rest_left(struct volt_cx *cx, struct work *w)
 {
     struct tx tx;
@@ -169,7 +171,7 @@ static uint64_t rest_left(struct volt_cx *cx, struct work *w)
     return left;
 }
 
-/* READY: it does not rest. */
+/* READY: the work does not back off. */
 static enum volt_poll rest_poll(struct volt_cx *cx, struct work *w)
 {
     uint64_t left;
@@ -194,7 +196,7 @@ enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w)
     if (w->rests && rest_poll(cx, w) == VOLT_PENDING)
         return VOLT_PENDING;
     w->rests = false;
-    work_leaf_fini(w); /* of a rest */
+    work_leaf_fini(w); /* the back-off */
     core_begin(&tx, w->core);
     int r = work_take_turn(cx, w, jobs_now_usec(), &tx);
     w->ended = jobs_status(w->job, w->offset)->state == JOB_DONE;
@@ -255,13 +257,13 @@ int work_post(struct work *w, const struct job_event *ev)
     if (stops)
         vat_u32_store(&w->quiet, false, VAT_RLX);
     dispatch_finish(&tx);
-    if (r == -EPROTO && !stops) /* else a cancel came first */
+    if (r == -EPROTO && !stops) /* otherwise a cancel came first */
         report(w->job->id, ev);
     return r;
 }
 
-/* The end, of what has not ended by its cancel. The job needs its task no more, unless
- * processes are left: what else the task does is about its attempt. */
+/* Applies the end, unless a cancel has ended the work. Separates task and job, unless
+ * there are survivors: after this the task only handles its attempt. */
 static void settle_end(struct work *w, const struct job_event *exited)
 {
     struct tx tx;
@@ -285,8 +287,8 @@ enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w)
     return store_commit_poll(cx, &w->leaf.commit);
 }
 
-/* What was cancelled before its start never ran. A start that fails was one, and of an
- * attempt that is lost processes may be left, which have its claims. */
+/* Returns how long the work ran. A work cancelled before its start never ran. A failed
+ * start did run: a lost attempt may have left survivors with claims. */
 static uint64_t ran_usec(const struct job_status *st, const struct job_event *exited)
 {
     if (!st->started_usec &&
@@ -297,9 +299,9 @@ static uint64_t ran_usec(const struct job_status *st, const struct job_event *ex
     return exited->at_usec - st->started_usec;
 }
 
-/* Another attempt follows one that has failed: it waits as the first one did, but for
- * its own time. A job waits on a condition. Of an array, which is one waiter, each
- * element rests by itself, and so does a job for which there is no memory. */
+/* Makes a failed work wait for its next attempt, after its back-off. A job backs off by a
+ * condition. An array is one waiter, so each element backs off by itself; so does a job
+ * without memory for the condition. */
 static void back_off(struct work *w, uint64_t ran_usec)
 {
     struct core *core = w->core;
@@ -317,9 +319,9 @@ static void back_off(struct work *w, uint64_t ran_usec)
         grant_wait(core, w);
 }
 
-/* Another attempt follows one that was lost, of which nothing is left. It has the slot,
- * unless the job claims anything beside it: each attempt spends what it claims of rates,
- * and may have to wait for that. */
+/* Makes a lost work without survivors wait for its next attempt. The work keeps its slot,
+ * unless the job has other claims: each attempt spends tokens of rates, and may have to
+ * wait for them. */
 static void wait_again(struct core *core, struct work *w, uint64_t ran_usec)
 {
     lent_over(core, w);
@@ -331,14 +333,14 @@ static void wait_again(struct core *core, struct work *w, uint64_t ran_usec)
         grant_wait(core, w);
 }
 
-/* The store had no memory for the end, and is given it again. Another attempt must not
- * begin before it has that of this one. */
+/* Returns whether the store lacked memory for the end, and gets it again. Another attempt
+ * must not begin before the store has the end of this one. */
 static bool is_given_again(const struct work *w)
 {
     return w->leaf.commit.status == -ENOMEM && (w->again || w->keep_tries < KEEP_TRIES);
 }
 
-/* The end, or that the attempt has failed and another one follows. */
+/* Posts the end, or that the attempt has failed and another one follows. */
 static void post_exited(struct work *w, const struct job_event *exited, struct tx *tx)
 {
     const struct job *job = w->job;
@@ -347,7 +349,7 @@ static void post_exited(struct work *w, const struct job_event *exited, struct t
 
     if (job->spec->retry_times)
         job_retry_choose(job->spec, jobs_status(job, w->offset), &key, &ev);
-    (void)core_post(tx, w->job, w->offset, &ev); /* its commit says it too */
+    (void)core_post(tx, w->job, w->offset, &ev); /* the commit has the error, too */
 }
 
 void work_post_end(struct work *w, const struct job_event *exited, struct tx *tx)
@@ -363,7 +365,7 @@ void work_post_end(struct work *w, const struct job_event *exited, struct tx *tx
         post_exited(w, exited, tx);
     w->step = FINISH_KEPT;
     if (!w->leaf.commit.store && is_given_again(w))
-        return; /* the next one's STARTING must not be durable before it */
+        return; /* the next STARTING must not be durable before this end */
     if (w->again && st->state == JOB_QUEUED && st->last != JOB_RESULT_LOST) {
         back_off(w, ran);
         return;
@@ -377,11 +379,11 @@ void work_post_end(struct work *w, const struct job_event *exited, struct tx *tx
         early_note_end(core, ran);
         durations_note(parts_of(core)->durations, w->job, st, exited, ran);
     }
-    give_back_slot(core, w, ran); /* the next one's STARTING joins this commit */
+    give_back_slot(core, w, ran); /* the next job's STARTING joins this commit */
     if (ran == NEVER_RAN)
         claims_keep_refund(tx, w->job, waiting_now(core));
     const uint32_t left = st->state == JOB_DONE ? st->survivors : exited->survivors;
-    if (jobs_is_process(w->job) && !left) /* else when that end is durable */
+    if (jobs_is_process(w->job) && !left) /* otherwise when that end is durable */
         grant_gone(core, w);
 }
 
@@ -389,7 +391,7 @@ void work_begin_again(struct work *w)
 {
     work_leaf_fini(w);
     core_lock(w->core);
-    w->left = NULL; /* the attempt has them */
+    w->left = NULL; /* it points into the attempt */
     w->halted = false;
     core_unlock(w->core);
     attempt_free(w->attempt);

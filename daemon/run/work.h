@@ -1,4 +1,4 @@
-/* What a work does: its turn, its stop, its end. */
+/* The common parts of works: turn, stop and end. */
 #ifndef VOLTD_RUN_WORK_H
 #define VOLTD_RUN_WORK_H
 
@@ -7,64 +7,67 @@
 #include "daemon/job/event.h"
 
 void work_drop(void *state);
-/* READY: it has been started (STARTING is posted), or has ended before: w->ended. */
+/* READY: the work has started (STARTING is posted), or has ended before: w->ended. */
 enum volt_poll work_turn_poll(struct volt_cx *cx, struct work *w);
-/* ON_STOP, ON_SLOT, or ON_DEFERRED: it is held; -1: none of them, and it will be woken.
- */
+/* Returns ON_STOP; ON_SLOT; ON_DEFERRED (the job is held); or -1: none, and the task will
+ * be woken. */
 int work_find_place(struct volt_cx *cx, struct work *w);
 void work_leaf_fini(struct work *w);
-/* What others may have changed. Its task is woken when it is to stop; cx NULL: it is
- * not. */
+/* Returns the status, which other tasks may have changed. If cx is not NULL, the task is
+ * woken when it must stop. */
 struct job_status work_look(struct volt_cx *cx, struct work *w);
-/* It has been looked at, and what comes later wakes its task: no need to look again. */
+/* Returns whether nothing has changed since the last look: changes wake the task. */
 bool work_is_quiet(const struct work *w);
-/* READY: it is to stop, or has ended. */
+/* READY: the work must stop, or has ended. */
 enum volt_poll work_stop_poll(struct volt_cx *cx, struct work *w);
-/* READY: the time has come. Not so when the runtime shuts down, which is READY for
- * volt_sleep_poll() too: what happens then to a job would be no end, and no timeout. */
+/* READY: the time has come. Stays PENDING when the runtime shuts down, unlike
+ * volt_sleep_poll(): a job has no end or timeout then. */
 enum volt_poll work_time_poll(struct volt_cx *cx, struct volt_sleep *s);
-/* As core_post(), of its job. -EPROTO of one that does not stop is logged. */
+/* Posts an event of the work's job, like core_post(). Logs -EPROTO unless the job
+ * stops. */
 int work_post(struct work *w, const struct job_event *ev);
-/* READY: what w->leaf.commit waits for is kept, or was refused: its status. */
+/* READY: w->leaf.commit is over, with its status. */
 enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w);
-/* READY: STARTING of what is no process is kept, where that is to be waited for; or was
- * refused, and the end says so. */
+/* READY: STARTING of a job that is no process is durable, if it must be; or the store has
+ * refused it, and work_success() will say so. */
 enum volt_poll work_marked_poll(struct volt_cx *cx, struct work *w);
-/* Commits the end, then applies it; also of a job that was cancelled in the queue. Every
- * work ends with it; w->step is 0 before. w->again: another attempt follows. Otherwise
- * w->job is NULL from then on, unless its task is to wait for what is left of it. */
+/* Commits the end, then applies it, also for a job that was cancelled in the queue. Every
+ * work ends with this; w->step is 0 before. READY with w->again: another attempt follows.
+ * Otherwise w->job is NULL, unless the task must wait for survivors. */
 enum volt_poll work_finish_poll(struct volt_cx *cx, struct work *w,
                                 const struct job_event *exited);
-/* The work as it was before its attempt, but for its slot, which is not looked at. */
+/* Resets the work for its next attempt. Does not touch its slot. */
 void work_begin_again(struct work *w);
 
-/* left.c, after that: READY when nothing of its process is left that has claims. */
+/* READY: no survivor with claims is left. In left.c, after work_finish_poll(). */
 enum volt_poll work_gone_poll(struct volt_cx *cx, struct work *w);
-/* Lock held, after that: what is left of it has no claims, whether it lives or not. */
+/* Lock held. Gives back the claims of survivors, even if they live. After
+ * work_finish_poll(). */
 void work_let_go(struct tx *tx, struct work *w);
 
-/* EXITED of what is no process and has done what it is, whenever it is asked. */
+/* Returns EXITED with success of a job that is no process; the same at each call. */
 struct job_event work_success(struct work *w);
 
 /* --- lock held, for kinds that do more in one section of it ------------------------- */
-/* The work is woken by what its turn or its stop is. */
+/* Makes the turn or the stop of the work wake this task. */
 void work_wait_here(struct volt_cx *cx, struct work *w);
-/* The same, of a stop alone: work_stop_poll() need not look before that. */
+/* Does the same for the stop alone, and work_stop_poll() need not look until then. */
 void work_wait_for_stop(struct volt_cx *cx, struct work *w);
-/* 1: it starts, or has ended before; 0: it waits; -ENOMEM: try again. */
+/* Takes the turn. Returns 1: started, or ended before; 0: waits; -ENOMEM: try again. */
 int work_take_turn(struct volt_cx *cx, struct work *w, uint64_t now, struct tx *tx);
-/* Without the lock: what that came to. Without memory the turn is taken after a rest. */
+/* Turns the result of work_take_turn() into a poll, without the lock. If memory lacked,
+ * the turn is taken after a rest. */
 enum volt_poll work_turn_taken(struct volt_cx *cx, struct work *w, int r);
-/* The end goes into the store; of what has ended already only its CANCEL is waited for.
- * work_finish_poll() goes on behind it. */
+/* Appends the end to the store, before work_finish_poll(). If the work has ended already,
+ * only waits for its CANCEL. */
 void work_post_end(struct work *w, const struct job_event *exited, struct tx *tx);
 
 /* --- attempt.c ---------------------------------------------------------------------- */
-/* The attempt, before STARTING is in the store, with what its START needs if that can be
- * had now; its output file is there then. w->attempt stays NULL only without memory. */
+/* Makes the attempt before STARTING is in the store. Prepares START as far as possible,
+ * which makes the output file. w->attempt stays NULL only for lack of memory. */
 void work_prepare(struct volt_cx *cx, struct work *w, const struct job_key *key);
-/* Its START goes out before its task is spawned: it has a slot, and its STARTING is in
- * the store. */
+/* Sends START of a work that has a slot and a durable STARTING, before its task is
+ * spawned. */
 void work_send_start(struct work *w);
 void attempt_free(struct attempt *a); /* NULL allowed */
 
