@@ -6,32 +6,26 @@
  * a chunk of ARRAY_CHUNK. array_reserve() makes the chunk before the event is appended to
  * the store, so array_update() never fails for lack of memory.
  *
- * event     of the array (ARRAY_WHOLE)         of an element
+ * event of the array (ARRAY_WHOLE) of an element
  *           before   live        cancelled     in the rest          with a status
- * SUBMIT    begins   refused     refused       leaves the rest      refused
- * STARTING  refused  refused     refused       leaves it, starting  as job.h
- * CANCEL    refused  rest ends   refused       leaves it, done      as job.h
- * EXPIRED   refused  rest ends   refused       refused              as job.h
- * DEPENDENCY        as EXPIRED
- * MET       refused  accepted    refused       refused              refused
- * EDIT              as MET
- * HOLD      refused  is held     refused       refused              refused
- * RELEASE   refused  if held     refused       refused              refused
- * others    refused  refused     refused       refused              as job.h
+ * SUBMIT begins refused refused leaves the rest refused STARTING refused refused refused
+ * leaves it, starting as job.h CANCEL refused rest ends refused leaves it, done as job.h
+ * EXPIRED refused rest ends refused refused as job.h DEPENDENCY as EXPIRED MET refused
+ * accepted refused refused refused EDIT as MET HOLD refused is held refused refused
+ * refused RELEASE refused if held refused refused refused others refused refused refused
+ * refused as job.h
  *
  * HOLD applies to all queued elements, now and later: the dispatcher chooses which
  * elements start. SUBMIT of an element means that its task was made: it gets no other. An
  * array in which all has ended refuses everything, as does an element that ended with the
  * rest.
  *
- * The state of the whole array is not stored. It follows from the counts; the first row
- * that holds:
+ * The state of the whole array is not stored, but follows from the counts. The first row
+ * counts that holds:
  *
- * done      every element is done
- * stopping  CANCEL has come
- * paused    an element is paused, and none is starting, running or stopping
- * running   an element is starting, running, paused, stopping or done
- * queued    otherwise
+ * done every element is done stopping CANCEL has come paused an element is paused, and
+ * none is starting, running or stopping running an element is starting, running, paused,
+ * stopping or done queued otherwise
  *
  * Its result is that of the ended element with the largest exit code; among equal codes,
  * of the earliest end; among equal ends, of the lowest offset. The rest comes last. So
@@ -101,20 +95,20 @@ struct array *array_new(uint64_t total);
  * store. Questions about its elements are not allowed. */
 struct array *array_new_counts(uint64_t total);
 void array_free(struct array *a); /* NULL allowed */
-/* Makes room for the status of an element. 0; -ENOMEM. */
+/* Makes room for the status of an element. Returns 0 or -ENOMEM. */
 int array_reserve(struct array *a, int64_t offset);
 
-/* Applies an event to the array (ARRAY_WHOLE) or to an element with room. Of an element's
- * SUBMIT only the type counts: time and policy are the array's. 0 with *ret_effects;
- * -EPROTO: not allowed, nothing changed. */
+/* Applies an event to the array (ARRAY_WHOLE) or to an element with room. Uses only the
+ * type of an element's SUBMIT: time and policy are the array's. Returns 0 with
+ * *ret_effects; -EPROTO: not allowed, nothing changed. */
 int array_update(struct array *a, int64_t item, const struct job_event *ev,
                  struct array_effects *ret_effects);
 void array_replay_begin(struct array *a); /* before SUBMIT */
 void array_replay_end(struct array *a);
 
 /* Folds the facts of an ended array, in the store's order, into counts. Has the status of
- * one element at a time. An element whose facts do not tell its end, because memory
- * lacked for the last one, counts as lost. */
+ * one element at a time. An element whose facts have no end, because memory lacked for
+ * the last one, counts as lost. */
 struct array_fold {
     struct array *array;       /* after its SUBMIT; needs no room for elements */
     int64_t item;              /* of the latest event; ARRAY_WHOLE: none so far */
@@ -122,7 +116,7 @@ struct array_fold {
 };
 
 void array_fold_begin(struct array_fold *f, struct array *a);
-/* Adds the next event, of the array or of an element. 0; -EPROTO. */
+/* Adds the next event, of the array or of an element. Returns 0 or -EPROTO. */
 int array_fold_event(struct array_fold *f, int64_t item, const struct job_event *ev);
 /* Ends the fold: the array is done. */
 void array_fold_end(struct array_fold *f);

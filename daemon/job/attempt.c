@@ -84,10 +84,10 @@ static const struct attempt_row running[] = {
 };
 ROWS(running, &stoppable_rows);
 
-/* A voltd that dies between SIGSTOP and its fact would leave a job that stands still for
- * ever: the fact comes first. RESUME may be forgotten: then it is paused once more. What
- * is to stop is continued before, all of its tree: the stop signal may be for its main
- * process alone, which may wait for another one. */
+/* PAUSE is durable before SIGSTOP: otherwise a voltd that dies in between would leave a
+ * job that is stopped for ever. If RESUME is lost, the job is paused again. An attempt
+ * that must stop is continued first, with its whole tree: the stop signal may be for its
+ * main process alone, which may wait for another one. */
 static const struct attempt_row pause_due[] = {
     {ON_KEPT, ATTEMPT_PAUSING, .todo = DO_SIGNAL},
 };
@@ -131,15 +131,15 @@ static const struct attempt_row unposted[] = {
 };
 ROWS(unposted, &watched_rows);
 
-/* The next step is SIGKILL: after kill_after, then again and again. */
+/* The next step is SIGKILL: after kill_after, then repeated. */
 static const struct attempt_row signalled[] = {
     {ON_LIMIT, ATTEMPT_KILLING, .todo = DO_LIMIT | DO_SIGNAL},
 };
 ROWS(signalled, &watched_rows);
 
-/* A signal is sent again: at once where nobody knows whether it was sent, after a moment
- * where the keeper had no process to send it with. Where there is no process the keeper
- * has seen what was no event, or will be one. */
+/* Signals are repeated: at once after a broken connection, as they may not have been
+ * sent; after a moment if the keeper had no process to send them. If the attempt has no
+ * process, its end was no event, or will be one. */
 static const struct attempt_row asking[] = {
     {ON_UNPOSTED, ATTEMPT_UNPOSTED, .todo = DO_PROBE},
     {ON_ANSWERED, .next = ATTEMPT_ASKED},
@@ -170,8 +170,8 @@ ROWS(kill_again, &signalled_rows);
 
 /* --- from there to the durable end ------------------------------------------------ */
 
-/* A broken connection says nothing, and SIGKILL may be repeated. Two attempts never
- * run side by side: the next one waits for the end of all that is left of this one. */
+/* A broken connection proves nothing, and SIGKILL may be repeated. Two attempts never run
+ * side by side, so the next one waits until no process of this one is left. */
 static const struct attempt_row clearing[] = {
     {ON_ANSWERED, .todo = DO_NOTE_LEFT | DO_POST_EXITED, OVER = ATTEMPT_RECORDED},
     {ON_LEFT, ATTEMPT_LEFT, .todo = DO_NOTE_LEFT | DO_LIMIT},
@@ -187,7 +187,7 @@ static const struct attempt_row clear_again[] = {
 };
 ROWS(clear_again, NULL);
 
-/* A job that is to stop does not wait for the end of what is left: it ends as it is. */
+/* An attempt that must stop does not wait for survivors. */
 static const struct attempt_row left[] = {
     {ON_STOP, ATTEMPT_CLEARING, .todo = DO_SIGNAL},
 };
@@ -209,7 +209,7 @@ static const struct attempt_row remove_again[] = {
 };
 ROWS(remove_again, NULL);
 
-/* Where the end could not be stored, the record tells it to the next voltd. */
+/* If the end could not be stored, the next voltd reads it in the record. */
 static const struct attempt_row ending[] = {
     {ON_KEPT, ATTEMPT_ENDED, IF_RECORD, .todo = DO_REMOVE_LATER},
     {ON_KEPT, .next = ATTEMPT_ENDED},
@@ -292,7 +292,7 @@ uint32_t attempt_hears(const struct attempt_state *s)
     return hears;
 }
 
-/* What the input tells, whatever row is taken. */
+/* Counts the input, for any row. */
 static void count(struct attempt_state *s, enum attempt_input in)
 {
     const bool start = s->phase == ATTEMPT_STARTING;

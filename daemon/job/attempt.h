@@ -1,54 +1,55 @@
 /* The start protocol: one run of a process, as a table. Pure.
  *
- * An attempt is in one phase. Each input takes it to the next phase by one row of the
- * table in attempt.c, which says what is to be done then. The driver (daemon/run) asks
- * attempt_hears() what the phase waits for, polls only that, turns it into an input, and
- * carries out the actions of attempt_step() in the order of their bits.
+ * An attempt is in one phase. Each input leads to the next phase by one row of the table
+ * in attempt.c, which also has the actions. The driver (daemon/run) asks attempt_hears()
+ * which inputs the phase waits for, and polls only these. Then it carries out the actions
+ * of attempt_step() in the order of their bits.
  *
  *     new        STARTING is on its way into the store
  *     waiting    for a slot
  *     resting    before the next START
- *     starting   its record is made, and START is on its way with it
- *     taken      the keeper has it, or may have it; nothing says that it has begun
- *     running    it has begun, and STARTED is posted
- *     pause_due  PAUSE was posted, and is on its way into the store
- *     pausing, pause_again    freeze or SIGSTOP of its tree: on its way, to be sent again
- *     paused     its processes stand still, and so does its timeout
+ *     starting   the record is made, and START is on its way with it
+ *     taken      the keeper has START, or may have it; the record has no start yet
+ *     running    the process has begun, and STARTED is posted
+ *     pause_due  PAUSE is posted, and on its way into the store
+ *     pausing, pause_again    freeze or SIGSTOP of the tree: on its way, to be repeated
+ *     paused     the processes are stopped, and so is the timeout
  *     resuming, resume_again  SIGCONT: likewise
- *     unposted   it is to stop, as soon as there is memory to post that
- *     asking, asked, ask_again      the stop signal: on its way, sent, to be sent again
+ *     unposted   it must stop, when there is memory to post that
+ *     asking, asked, ask_again      stop signal: on its way, sent, to be repeated
  *     killing, killed, kill_again   SIGKILL: likewise
- *     clearing, clear_again, left   its shim was killed: SIGKILL to its tree is on its
- *                way, to be sent again, has left processes
- *     removing, remove_again   it never ran, and cannot run: its record is being removed,
+ *     clearing, clear_again, left   the shim was killed: SIGKILL to the tree is on its
+ *                way, to be repeated, has left processes
+ *     removing, remove_again   it never ran and cannot run: its record is being removed,
  *                to be tried again
  *     ending     EXITED is on its way into the store
  *     ended
  *
  * Invariants, proved by tests/unit/job/test_attempt_search.c with a crash of voltd,
- * keeper, shim and machine at every edge:
+ * keeper, shim or machine at every edge:
  *
  *   T-1  No record and no START before its STARTING is durable.
- *   T-2  An attempt runs at most once, and not once its EXITED has been posted.
+ *   T-2  An attempt runs at most once, and never after its EXITED is posted.
  *   T-3  Two attempts of a job do not run side by side.
- *   T-4  What ends without a look at its record has not run, and fails only where
- *        something has failed. What ends as lost was lost with its shim, with the
- *        machine, or with its record.
- *   T-5  A record goes when its EXITED is durable, or before the same attempt is started
- *        once more: never when it alone knows the end, nor while anybody can run it.
- *   T-6  Every event that is posted is one that job.h allows; EXITED is posted once.
- *   T-7  A job goes back to the queue (DEFERRED) when it has no record, so that nothing
+ *   T-4  An attempt that ends without a look at its record has not run, and fails only
+ *        if something has failed. A lost attempt was lost with its shim, the machine or
+ *        its record.
+ *   T-5  A record is removed after its EXITED is durable, or before the same attempt is
+ *        started again; never while it alone has the end, or while any process may run
+ *        the attempt.
+ *   T-6  Every posted event is one that job.h allows; EXITED is posted once.
+ *   T-7  A job goes back to the queue (DEFERRED) without a record, so that no process
  *        can run it.
- *   T-8  START goes out in a slot, and what runs has one; no slot is left taken.
- *   T-9  From every state a way leads to the durable end, without a further fault.
- *   T-10  What is frozen or stopped is known to be paused by the store, or is continued:
- *        a job whose pause is over, or was forgotten with its voltd, runs on. */
+ *   T-8  START is sent with a slot, and a running attempt has one; no slot stays taken.
+ *   T-9  Every state leads to the durable end, without a further fault.
+ *   T-10  Stopped processes are paused in the store, or are continued: if the pause is
+ *        over, or was lost with its voltd, the job runs on. */
 #ifndef VOLTD_JOB_ATTEMPT_H
 #define VOLTD_JOB_ATTEMPT_H
 
 #include "daemon/job/tries.h"
 
-/* Requests for what a record needs, refused in a row for want of something. */
+/* Failed requests for a record in a row, for lack of something. */
 #define ATTEMPT_SHORT_MAX 10
 
 enum attempt_phase {
@@ -82,102 +83,103 @@ enum attempt_phase {
 };
 
 enum attempt_input {
-    /* the store */
+    /* From the store: */
     ON_MARKED,   /* STARTING is durable */
-    ON_UNMARKED, /* the store has refused it */
-    ON_KEPT,     /* what was posted is durable */
-    ON_UNKEPT,   /* the store has refused it */
-    ON_UNPOSTED, /* there is no memory to post TIMEOUT or OUTPUT_LIMIT */
-    ON_ADOPTED,  /* an earlier voltd has begun it */
-    /* its place */
+    ON_UNMARKED, /* the store refused STARTING */
+    ON_KEPT,     /* the latest event is durable */
+    ON_UNKEPT,   /* the store refused it */
+    ON_UNPOSTED, /* no memory to post TIMEOUT or OUTPUT_LIMIT */
+    ON_ADOPTED,  /* an earlier voltd has begun the attempt */
+    /* From the queue: */
     ON_SLOT,
-    ON_DEFERRED, /* it is in the queue again */
-    ON_STOP,     /* it is to stop */
-    ON_UNREADY,  /* what START needs cannot be had */
-    /* answers of the keeper */
-    ON_TAKEN,     /* START: its shim has been told */
+    ON_DEFERRED, /* the job is queued again */
+    ON_STOP,     /* the attempt must stop */
+    ON_UNREADY,  /* START lacks something */
+    /* Answers of the keeper: */
+    ON_TAKEN,     /* START: its shim has it */
     ON_EXISTS,    /* no START: there is a record */
-    ON_WITHDRAWN, /* START: nobody has had it */
+    ON_WITHDRAWN, /* START was not sent */
     ON_RESET,     /* the connection broke before the answer */
-    ON_SHORT,     /* of something, for a moment: nothing was done. Also voltd itself, of
-                     what a record needs */
-    ON_GONE,      /* signal: there is no such process */
-    ON_LEFT,      /* SIGKILL has left processes, and another attempt is to follow */
-    ON_REFUSED,   /* anything else that says no, where that matters */
-    ON_ANSWERED,  /* all the rest */
-    /* its record */
-    ON_STARTED, /* slot 1 */
-    ON_OVER,    /* it says how the job ended, or that nobody will know */
+    ON_SHORT,     /* the keeper, or voltd for a record, lacks something; nothing was
+                   * done */
+    ON_GONE,      /* signal: no such process */
+    ON_LEFT,      /* survivors of SIGKILL, and another attempt will follow */
+    ON_REFUSED,   /* any other failure that matters */
+    ON_ANSWERED,  /* any other answer */
+    /* From the record: */
+    ON_STARTED, /* slot 1 is valid */
+    ON_OVER,    /* has the end, or the end is lost */
     ON_SHIM_KILLED,
     ON_NEVER_RAN,
     ON_ABSENT,
-    /* timers and others */
-    ON_TURNED,  /* it is to be paused, or to go on */
-    ON_PROBE,   /* a signal is to be sent once more */
-    ON_LIMIT,   /* the time of the phase is up: a rest, the timeout, kill_after, ... */
-    ON_PRINTED, /* more than output_limit */
+    /* Timers and others: */
+    ON_TURNED,  /* pause or resume */
+    ON_PROBE,   /* a signal is to be repeated */
+    ON_LIMIT,   /* time of the phase is over: rest, timeout, kill_after */
+    ON_PRINTED, /* output above output_limit */
     ATTEMPT_INPUTS,
 };
 
-/* Carried out in this order. */
+/* Actions, in this order. */
 enum attempt_action {
-    DO_VOID = 1 << 0,    /* no START of it is anywhere: a slot that it has for an earlier
-                            voltd's goes back, and it asks for one */
-    DO_PREPARE = 1 << 1, /* what START needs, its record last; where that fails, no START:
-                            ON_UNREADY; for the record ON_EXISTS, ON_SHORT, ON_REFUSED */
+    DO_VOID = 1 << 0,    /* no START exists: returns a slot assumed for an earlier
+                          * voltd's, and asks for one */
+    DO_PREPARE = 1 << 1, /* prepares START, the record last. Failure: no START, but
+                          * ON_UNREADY; for the record ON_EXISTS, ON_SHORT, ON_REFUSED */
     DO_START = 1 << 2,
-    DO_CLOSE = 1 << 3,             /* what was prepared */
-    DO_POST_STARTED = 1 << 4,      /* and the timeout begins */
-    DO_POST_TIMEOUT = 1 << 5,      /* where that fails, ON_UNPOSTED instead of the rest */
+    DO_CLOSE = 1 << 3,             /* frees what was prepared */
+    DO_POST_STARTED = 1 << 4,      /* begins the timeout, too */
+    DO_POST_TIMEOUT = 1 << 5,      /* failure: ON_UNPOSTED replaces the rest */
     DO_POST_OUTPUT_LIMIT = 1 << 6, /* likewise */
-    DO_NOTE_LEFT = 1 << 7,         /* the processes that SIGKILL has left */
-    DO_LIMIT = 1 << 8,             /* ON_LIMIT comes after the time of the new phase */
-    DO_SIGNAL = 1 << 9,            /* that of the new phase */
-    DO_PROBE = 1 << 10,            /* ON_PROBE comes after a moment */
-    DO_REMOVE = 1 << 11,           /* the record of what never ran */
-    DO_LOOK = 1 << 12,             /* at the record, even if nothing is heard of it */
-    DO_POST_EXITED = 1 << 13,      /* state.end says which */
-    DO_REMOVE_LATER = 1 << 14,     /* the record of what is over */
-    DO_BLAME = 1 << 15,            /* a try in vain; too many end as its shim's failure */
-    DO_KEEP = 1 << 16,             /* ON_KEPT comes when all that was posted is durable */
-    DO_TIME = 1 << 17, /* the timeout stands still, or goes on, by the phase */
+    DO_NOTE_LEFT = 1 << 7,         /* notes survivors of SIGKILL */
+    DO_LIMIT = 1 << 8,             /* ON_LIMIT after the time of the new phase */
+    DO_SIGNAL = 1 << 9,            /* sends the signal of the new phase */
+    DO_PROBE = 1 << 10,            /* ON_PROBE after a moment */
+    DO_REMOVE = 1 << 11,           /* removes the record of an attempt that never ran */
+    DO_LOOK = 1 << 12,             /* reads the record, without an event */
+    DO_POST_EXITED = 1 << 13,      /* with the end in state.end */
+    DO_REMOVE_LATER = 1 << 14,     /* removes the record after the end */
+    DO_BLAME = 1 << 15,            /* counts a failed try; too many end the job as its
+                                    * shim's failure */
+    DO_KEEP = 1 << 16,             /* ON_KEPT when all posted events are durable */
+    DO_TIME = 1 << 17,             /* stops or continues the timeout, by the phase */
 };
 
-/* What is known of its STARTs. */
+/* Knowledge about the attempt's STARTs. */
 enum attempt_known {
-    ATTEMPT_FRESH = 0, /* none is anywhere but the one on its way */
-    ATTEMPT_UNSURE,    /* one was not answered: its record tells whether it runs */
-    ATTEMPT_VOIDED,    /* as FRESH, but a keeper of version 9 or older that stands still
-                          may make a record for what an earlier voltd has sent it */
-    ATTEMPT_ADOPTED,   /* an earlier voltd may have sent one: its record, if there is one,
-                          tells whether it runs */
-    ATTEMPT_STRANGE,   /* likewise; and it has begun, or another life of the machine might
-                          have seen it begin: never to be started again */
+    ATTEMPT_FRESH = 0, /* only the one on its way exists */
+    ATTEMPT_UNSURE,    /* one has no answer: the record says whether it runs */
+    ATTEMPT_VOIDED,    /* as FRESH; but a stopped keeper of version 9 or older may make a
+                        * record for an earlier voltd's */
+    ATTEMPT_ADOPTED,   /* an earlier voltd may have sent one: the record, if any, says
+                        * whether it runs */
+    ATTEMPT_STRANGE,   /* likewise; and it has begun, or may have before a reboot or with
+                        * other records: never start it again */
 };
 
 enum attempt_end {
     ATTEMPT_NOT_OVER = 0,
-    ATTEMPT_RECORDED,  /* as its record says */
-    ATTEMPT_MISSING,   /* its record is not there */
-    ATTEMPT_CANCELLED, /* it has not begun, nor will it */
-    ATTEMPT_FAILED,    /* likewise; the driver knows why: the answer to START, what cannot
-                          be prepared, the store, or the shim (DO_BLAME) */
-    ATTEMPT_STUCK,     /* the record of what never ran cannot be removed */
+    ATTEMPT_RECORDED,  /* as in its record */
+    ATTEMPT_MISSING,   /* its record is missing */
+    ATTEMPT_CANCELLED, /* it has not begun and never will */
+    ATTEMPT_FAILED,    /* likewise; the driver has the reason: START's answer or
+                        * preparation, the store, or the shim (DO_BLAME) */
+    ATTEMPT_STUCK,     /* the record of an attempt that never ran cannot be removed */
 };
 
-struct attempt_state {  /* zeroes, and `known` and `stop_kills` as they are */
-    uint8_t phase;      /* enum attempt_phase */
-    uint8_t known;      /* enum attempt_known */
-    uint8_t end;        /* enum attempt_end */
-    uint8_t stop_kills; /* 1: the stop signal is SIGKILL */
-    uint8_t short_of;   /* how often the keeper or voltd was, since the record was read */
-    bool paused, halted; /* of an earlier voltd: it is paused, or has been; either may not
-                            have come to its processes */
+struct attempt_state {   /* zeroes, with `known` and `stop_kills` set */
+    uint8_t phase;       /* enum attempt_phase */
+    uint8_t known;       /* enum attempt_known */
+    uint8_t end;         /* enum attempt_end */
+    uint8_t stop_kills;  /* 1: the stop signal is SIGKILL */
+    uint8_t short_of;    /* failures for lack of something, since the record was read */
+    bool paused, halted; /* by an earlier voltd: is paused, or was; the signal may not
+                          * have reached its processes */
     struct tries tries;
-    uint32_t kills; /* SIGKILLs that have been answered */
+    uint32_t kills; /* answered SIGKILLs */
 };
 
-/* Conditions of a row: all must hold. Of rows with the same input the first counts. */
+/* Conditions of a row: all must hold. The first row counts that matches. */
 enum attempt_when {
     IF_VOIDED = 1 << 0,     /* known: VOIDED */
     IF_ADOPTED = 1 << 1,    /* known: ADOPTED */
@@ -185,9 +187,9 @@ enum attempt_when {
     IF_STRANGE = 1 << 3,    /* known: STRANGE */
     IF_SPENT = 1 << 4,      /* tries_are_over() */
     IF_REST = 1 << 5,       /* a rest is due */
-    IF_SHORT = 1 << 6,      /* the keeper was short of something too often */
+    IF_SHORT = 1 << 6,      /* ATTEMPT_SHORT_MAX failures for lack of something */
     IF_STOP_KILLS = 1 << 7, /* stop_kills */
-    IF_RECORD = 1 << 8,     /* the record is still there */
+    IF_RECORD = 1 << 8,     /* the record exists */
     IF_PAUSED = 1 << 9,     /* paused */
     IF_HALTED = 1 << 10,    /* halted */
 };
@@ -197,11 +199,11 @@ struct attempt_row {
     uint8_t next;  /* enum attempt_phase */
     uint16_t when; /* IF_ */
     uint32_t todo; /* DO_ */
-    uint8_t known; /* enum attempt_known from now on; 0: as before */
+    uint8_t known; /* new enum attempt_known; 0: unchanged */
     uint8_t end;   /* enum attempt_end */
 };
 
-/* Rows of a phase, then those of `like`, which several phases share; NULL: no more. */
+/* Rows of a phase, then rows in `like`, which phases share; NULL: none. */
 struct attempt_rows {
     const struct attempt_row *row;
     uint8_t n;
@@ -209,22 +211,23 @@ struct attempt_rows {
 };
 extern const struct attempt_rows *const attempt_table[ATTEMPT_PHASES];
 
-/* What the attempt waits for: bits 1 << enum attempt_input. */
+/* Returns the inputs that the phase waits for: bits 1 << enum attempt_input. */
 uint32_t attempt_hears(const struct attempt_state *s);
 static inline bool attempt_is_heard(uint32_t hears, enum attempt_input in)
 {
     return hears >> in & 1;
 }
-/* True, with *ret_todo; false: the phase has no row for it, and nothing has changed. */
+/* Makes a step. Returns true with *ret_todo; false: no row for the input, and nothing
+ * changed. */
 bool attempt_step(struct attempt_state *s, enum attempt_input in, uint32_t *ret_todo);
 
-/* The halves of attempt_step(): counts the input and finds its row, NULL: none, ... */
+/* Do the two halves of attempt_step(): count the input and find its row (NULL: none);
+ * follow the row. */
 const struct attempt_row *attempt_find(struct attempt_state *s, enum attempt_input in);
-/* ... and goes where the row says. */
 void attempt_follow(struct attempt_state *s, const struct attempt_row *row);
 
-/* The keeper's answer, 0 or -errno, as an input of a phase that hears these. Likewise
- * what became of a record that voltd makes or removes. */
+/* Turns an answer of the keeper, 0 or -errno, into an input that the phase waits for.
+ * Does the same for the result of making or removing a record. */
 enum attempt_input attempt_answer(uint32_t hears, int status);
 
 #endif

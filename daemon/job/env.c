@@ -1,4 +1,5 @@
-/* See env.h. One allocation: the struct, the pointers, the strings, the packed form. */
+/* See env.h. An environment is one allocation: the struct, the pointers, the strings and
+ * the packed form. */
 #include "daemon/job/env.h"
 
 #include <stdlib.h>

@@ -27,8 +27,8 @@ bool job_env_is_valid(const struct job_env *env);
 bool job_env_equal(const struct job_env *a, const struct job_env *b);
 void job_env_pack(const struct job_env *env, struct pack *to);
 /* Packs the variables for comparing submissions, sorted by name. Leaves out `_`, SHLVL
- * and OLDPWD, which shells change from command to command, and PWD, which becomes the
- * job's directory (launch.h). */
+ * and OLDPWD, which shells change from command to command. Leaves out PWD, which becomes
+ * the job's directory (run/launch.h). */
 void job_env_pack_compared(const struct job_env *env, struct pack *to);
 /* Likewise, only variables with these sorted names. */
 void job_env_pack_named(const struct job_env *env, char *const *names, struct pack *to);

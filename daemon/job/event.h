@@ -1,10 +1,11 @@
-/* The events of a job: one row each. The columns of a row, in event.c, say which states
- * accept the event, what else it changes in a status, its name, and its bytes in the
- * store; no other code asks for the type to know these. A new event is a type in job.h
- * and a row.
+/* The events of a job: one row each.
  *
- * As bytes an event is its type, its time, and what the row packs. STARTING also has
- * `life`: the number of the boot and record directory in which the attempt began
+ * The columns of a row are in event.c. They say which states accept the event and what
+ * else it changes in a status. They also have its name and its bytes in the store. No
+ * other code depends on the type for these. A new event is a type in job.h and a row.
+ *
+ * The bytes of an event are its type, its time and those that its row packs. STARTING
+ * also has `life`: the number of the boot and record directory in which the attempt began
  * (daemon/store/sqlite.h). See pack.h for numbers. */
 #ifndef VOLTD_JOB_EVENT_H
 #define VOLTD_JOB_EVENT_H
@@ -49,8 +50,8 @@ struct job_event_row {
                                 * claims */
     /* The job's task waits for the commit, unless the fact is owed. */
     bool awaited;
-    /* Changes the rest of the status, before the state. 0; 1: it set the state itself;
-     * -EPROTO: refused, nothing changed. */
+    /* Changes the rest of the status, before the state. Returns 0; 1: it set the state
+     * itself; -EPROTO: refused, nothing changed. */
     int (*apply)(struct job_status *st, const struct job_event *ev);
     /* Bytes after type and time; both NULL: none. */
     void (*pack)(struct pack *p, const struct job_event *ev, uint64_t life);
@@ -70,7 +71,8 @@ struct job_event_glance {
     bool passes;   /* as in its row */
 };
 struct job_event_glance job_event_glance(const void *bytes, size_t n);
-/* Unpacks the next event; *room has what it points to. 0; -EBADMSG: not an event. */
+/* Unpacks the next event; *room has the bytes that it points to. Returns 0; -EBADMSG: not
+ * an event. */
 int job_event_unpack(struct unpack *u, struct job_event *ret, uint64_t *ret_life,
                      struct job_event_room *room);
 

@@ -1,18 +1,17 @@
 /* The job machine: states, events, results. Pure: state = fold(events).
  *
- * state     entered by                     left by
- * queued    SUBMIT                         STARTING; CANCEL (-> done, cancelled);
+ * state entered by left by queued SUBMIT STARTING; CANCEL (-> done, cancelled);
  *                                          HOLD, RELEASE, EDIT (-> queued);
  *                                          EXPIRED, DEPENDENCY (-> done);
  *                                          MET (-> queued)
- * starting  STARTING(attempt)              STARTED; EXITED; CANCEL (-> stopping);
+ * starting STARTING(attempt) STARTED; EXITED; CANCEL (-> stopping);
  *                                          DEFERRED (-> queued)
- * running   STARTED, RESUME                EXITED; CANCEL, TIMEOUT, OUTPUT_LIMIT
+ * running STARTED, RESUME EXITED; CANCEL, TIMEOUT, OUTPUT_LIMIT
  *                                          (-> stopping); PAUSE
- * paused    PAUSE                          RESUME; EXITED; CANCEL, TIMEOUT, OUTPUT_LIMIT
+ * paused PAUSE RESUME; EXITED; CANCEL, TIMEOUT, OUTPUT_LIMIT
  *                                          (-> stopping)
- * stopping  CANCEL, TIMEOUT, OUTPUT_LIMIT  EXITED (STARTED is noted, the state stays)
- * done      EXITED, EXPIRED, DEPENDENCY,   nothing
+ * stopping CANCEL, TIMEOUT, OUTPUT_LIMIT EXITED (STARTED is noted, the state stays) done
+ * EXITED, EXPIRED, DEPENDENCY, nothing
  *           CANCEL while queued
  *
  * EXITED leads back to queued when the attempt failed and the spec has retries left: the
@@ -20,7 +19,7 @@
  * attempt was lost and on_lost is retry. The next STARTING is attempt + 1. No attempt
  * follows:
  *
- *   when somebody cancelled, or a lost attempt had timed out
+ *   after a CANCEL, or if a lost attempt had timed out
  *   while processes of the attempt may still run, as two attempts never run side by side;
  *       their end is waited for, but nothing follows where they are unknown
  *   after JOB_LOST_MAX lost attempts: the job may be what breaks the machine
@@ -77,7 +76,7 @@ enum job_result {
     JOB_RESULT_OUTPUT_LIMIT, /* ended by output_limit */
     JOB_RESULT_EXPIRED,      /* not started by the date in its spec */
     JOB_RESULT_DEPENDENCY,   /* an antecedent did not end as required */
-    JOB_RESULT_OOM, /* ended by the kernel, for want of memory; step says whose limit */
+    JOB_RESULT_OOM, /* killed by the kernel for lack of memory; step: whose limit */
     JOB_RESULT_COUNT,
 };
 
@@ -95,7 +94,7 @@ enum job_event_type {
     JOB_EV_STARTING,
     JOB_EV_STARTED,
     JOB_EV_TIMEOUT, /* timed out; the stop signal is sent */
-    JOB_EV_CANCEL,  /* somebody asked */
+    JOB_EV_CANCEL,  /* asked for by a user */
     JOB_EV_EXITED,
     JOB_EV_OUTPUT_LIMIT, /* printed more than output_limit; is killed */
     JOB_EV_DEFERRED,     /* its early start was recalled before anything started */
@@ -130,7 +129,7 @@ struct job_named {
 #define JOB_HOLDS_MAX 1000 /* likewise HOLDs, except those of admins */
 #define JOB_LOST_MAX  5    /* lost attempts that are followed by another one */
 
-/* Whether the processes of an attempt had a cgroup of their own. */
+/* Says whether the processes of an attempt had a cgroup of their own. */
 enum job_contained {
     JOB_CONTAINED_UNKNOWN = 0, /* no record says */
     JOB_CONTAINED_NO,
@@ -140,11 +139,12 @@ enum job_contained {
 #define JOB_OOM_KILLS_MAX ((UINT64_C(1) << 20) - 1)
 
 struct job_usage {
-    /* Of the job and the children it waited for; with a cgroup of all its processes. */
+    /* CPU time of the job and the children it waited for; with a cgroup, of all its
+     * processes. */
     uint64_t user_usec, system_usec;
     uint64_t max_rss_bytes; /* of one process */
-    /* With a cgroup: of all together; and processes that the kernel ended for want of
-     * memory. The greatest numbers are: so many or more. */
+    /* With a cgroup: memory of all processes together, and processes that the kernel
+     * killed for lack of memory. The greatest values mean: at least so many. */
     uint64_t memory_peak_kib : 42;
     uint64_t oom_kills : 20;
     uint64_t contained : 2; /* enum job_contained */
@@ -278,12 +278,12 @@ struct job_status {
     struct job_pause pause; /* of the latest attempt; no pause outlasts it */
 };
 
-/* Applies an event. 0; -EPROTO: not allowed in this state, status unchanged (event.c has
- * the table, tested row by row). */
+/* Applies an event. Returns 0; -EPROTO: not allowed in this state, status unchanged. The
+ * table is in event.c, and is tested row by row. */
 int job_update(struct job_status *st, const struct job_event *ev);
 /* Returns the STARTING of its next attempt. */
 struct job_event job_starting(const struct job_status *st, uint64_t now_usec);
-/* Applies HOLD or RELEASE to `held` and `holds`. 0; -EPROTO. */
+/* Applies HOLD or RELEASE to `held` and `holds`. Returns 0 or -EPROTO. */
 int job_held_update(uint8_t *held, uint16_t *holds, const struct job_event *ev);
 /* Applies EDIT to `edited` and `edits`. */
 void job_edited_update(uint16_t *edited, uint16_t *edits, const struct job_event *ev);

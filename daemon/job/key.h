@@ -91,7 +91,7 @@ static inline int job_key_digits(const char **at, uint64_t max, uint64_t *ret)
     return 0;
 }
 
-/* Parses "17", "17_3" (attempt 0) and "17.1", "17_3.1". 0; -EINVAL; -ERANGE. */
+/* Parses "17", "17_3" (attempt 0) and "17.1", "17_3.1". Returns 0, -EINVAL or -ERANGE. */
 static inline int job_key_parse(const char *text, struct job_key *ret)
 {
     struct job_key key = {.index = JOB_NO_INDEX};

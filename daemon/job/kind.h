@@ -13,9 +13,9 @@ enum job_kind {
 
 struct job_kind_row {
     const char *name;
-    /* The keeper runs it: it takes a slot, for which it waits without a task, and has a
-     * record, output, limits and signals. It begins when STARTING is durable, and a
-     * restart reads its record. Other kinds begin anew. */
+    /* The keeper runs it. Such a job takes a slot, for which it waits without a task. The
+     * job has a record, output, limits and signals. Its run begins when STARTING is
+     * durable. A restart reads its record. Other kinds begin anew. */
     bool is_process;
     bool ends_at_once; /* its start is not reported */
 };

@@ -9,7 +9,8 @@
 void rlimits_pack(const struct job_rlimits *l, struct pack *p);
 /* Returns new; NULL: out of memory, as u says. */
 struct job_rlimits *rlimits_unpack(struct unpack *u);
-/* Packs the tag, which limits there are as bits, and their values. Of none: nothing. */
+/* Packs the tag, the set of limits as bits, and their values. Packs nothing if no limit
+ * is given. */
 void cgroup_pack(struct job_cgroup c, uint64_t tag, struct pack *p);
 /* Reads what follows the tag. */
 void cgroup_unpack(struct unpack *u, struct job_cgroup *ret);

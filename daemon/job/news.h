@@ -1,4 +1,4 @@
-/* One change of one job, as watchers see it. */
+/* A change of one job, as watchers see it. */
 #ifndef VOLTD_JOB_NEWS_H
 #define VOLTD_JOB_NEWS_H
 

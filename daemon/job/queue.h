@@ -55,7 +55,7 @@ enum queue_verb {
 enum queue_list { QUEUE_USERS, QUEUE_GROUPS, QUEUE_LISTS };
 extern const char *const queue_list_names[QUEUE_LISTS]; /* in JSON */
 
-/* One list. Zeroes: nobody; if both lists are empty, everybody may. */
+/* A list. Zeroes: no users. If both lists are empty, all users may submit. */
 struct queue_allowed {
     char names[QUEUE_NAMES_BYTES + 1]; /* separated by blanks, commas or tabs */
     uid_t *uids;                       /* of the named users or groups; for free() */

@@ -59,8 +59,7 @@ static uint64_t backoff_most(const struct job_spec *s)
 
 #define PARTS 0x100000
 
-/* Returns an even hash below PARTS of what tells attempts apart. Being predictable does
- * no harm. */
+/* Returns an even hash of the attempt below PARTS. Being predictable does no harm. */
 static uint64_t scatter(const struct job_key *key, unsigned n)
 {
     static const struct siphash_key no_secret;

@@ -1,4 +1,4 @@
-/* Whether another attempt follows a failed one, and when it may begin.
+/* Decides whether another attempt follows a failed one, and when it may begin.
  *
  * Pure. The decision becomes a part of EXITED (job_event.again): a restart reads it, and
  * decides nothing anew. Lost attempts are not decided here: on_lost (job.h). */
@@ -23,7 +23,7 @@
 bool job_codes_any(const struct job_codes *codes);
 bool job_codes_has(const struct job_codes *codes, int code); /* false outside 0..255 */
 void job_codes_add(struct job_codes *codes, int code);       /* from 0 to 255 */
-/* Packs the tag and the set; of none nothing. */
+/* Packs the tag and the set; nothing for an empty set. */
 void job_codes_pack(const struct job_codes *codes, uint64_t tag, struct pack *p);
 /* Reads what follows the tag. */
 void job_codes_unpack(struct unpack *u, struct job_codes *ret);

@@ -448,7 +448,7 @@ static bool same_claims(const struct job_spec *a, const struct job_spec *b)
     return true;
 }
 
-/* Compares edges. One that is still to be looked up equals none. */
+/* Compares edges. An edge whose job must still be looked up equals none. */
 static bool same_edge(const struct job_edge *a, const struct job_edge *b)
 {
     return a->job && a->job == b->job && a->when == b->when && a->each == b->each &&

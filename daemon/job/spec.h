@@ -41,7 +41,8 @@ enum job_on_lost {
 enum job_on_exists {
     JOB_ON_EXISTS_SAME = 0, /* equal spec: the same job; another: an error */
     JOB_ON_EXISTS_REJECT,   /* an error */
-    JOB_ON_EXISTS_COALESCE, /* while that job is not done: that job, whatever its spec */
+    JOB_ON_EXISTS_COALESCE, /* while that job is not done: that job, even if specs
+                             * differ */
     JOB_ON_EXISTS_REPLACE,  /* that job is cancelled, and this one follows its end */
 };
 
@@ -68,15 +69,15 @@ struct job_claim {
 struct job_edge {
     uint64_t job;
     enum job_after when;
-    /* During submission, an antecedent in the same batch, whose id is not known yet:
-     * first by its local name, then by its item, which comes earlier, plus 1. */
+    /* During submission, an antecedent in the same batch, whose id is not known yet: by
+     * its local name at first, later by its item (which comes earlier) plus 1. */
     char *local; /* NULL: none */
     size_t item; /* 0: none */
     bool each;   /* element i waits for element i */
     /* `each`, antecedent not live: how its elements ended (core/each.h); moved away when
      * the job begins to wait. */
     struct past_elements *past;
-    /* The key by which `job` was named, and looked up at submission. It stays if the
+    /* The key by which `job` was named, and looked up at submission. The key stays if the
      * submitted job has a key itself, and is compared in place of `job`. NULL: named by
      * id. */
     char *key;
@@ -84,8 +85,8 @@ struct job_edge {
      * the next start. */
     bool started;
     enum job_result result; /* NONE: not ended */
-    /* During submission: `job` is not known. It is rejected, unless its own key stands
-     * for an earlier job. */
+    /* During submission: `job` is not known. The spec is rejected, unless its own key
+     * stands for an earlier job. */
     bool unknown;
     /* knows more than what was stored */
     bool learned;
@@ -192,7 +193,7 @@ struct job_spec {
     struct job_bytes *input;      /* exec; NULL: none */
     struct job_rlimits *rlimits;  /* at most voltd's; NULL, not given: voltd's */
     struct job_cgroup cgroup;     /* as given */
-    /* Of the configuration, at submission: they count where none is given. */
+    /* Limits of the configuration at submission, used for limits that are not given. */
     struct job_cgroup cgroup_default;
 
     bool is_array;
@@ -205,7 +206,7 @@ struct job_spec *job_spec_new(void); /* defaults, one reference; NULL: out of me
 struct job_spec *job_spec_ref(struct job_spec *s);
 void job_spec_unref(struct job_spec *s); /* NULL allowed */
 
-/* Checks fields against each other (an exec job has argv, a sleep a duration, ...). 0, or
+/* Checks fields against each other: an exec job has argv, a sleep a duration. Returns 0;
  * -EINVAL with *ret_field, the wrong field ("duration_usec"), and a text. */
 int job_spec_validate(const struct job_spec *s, const char **ret_field,
                       struct volt_error *err);
@@ -234,9 +235,9 @@ uint64_t job_spec_timeout(const struct job_spec *s);
 /* Sets the limits in force: given, or the configuration's. Returns whether there is
  * one. */
 bool job_spec_cgroup(const struct job_spec *s, struct job_cgroup *ret);
-/* Their names in JSON, in the order of the rows. */
+/* Names of the limits in JSON, in the order of the rows. */
 extern const char *const job_cgroup_names[JOB_CGROUP_LIMITS];
-/* Limit n, in that order. */
+/* Returns limit n, in that order. */
 uint64_t *job_cgroup_at(struct job_cgroup *c, size_t n);
 /* Sets all to JOB_NO_LIMIT. */
 void job_cgroup_init(struct job_cgroup *ret);

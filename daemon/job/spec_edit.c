@@ -66,7 +66,7 @@ static bool is_same_queue(const struct job_spec *a, const struct job_spec *b)
                   b->queue ? b->queue : QUEUE_DEFAULT) == 0;
 }
 
-/* Compares fields, without what nobody asked for: TAGS_BESIDE. */
+/* Compares fields that users ask for: not TAGS_BESIDE. */
 static bool is_same(const struct job_spec *a, const struct job_spec *b, uint64_t tags)
 {
     uint8_t room[2][JOB_EDIT_ROOM];

@@ -5,9 +5,9 @@
  * what the job's key stands for; the sum of its EDITs is laid over it when the job is
  * loaded or shown.
  *
- * As bytes: the tags, a bit each, then the fields that differ from their defaults, as in
- * spec_pack.h. A new field is a row of spec_edit.c; its tag is one whose value is in the
- * part `own`. Pure. */
+ * An edit as bytes is the set of tags, then the fields that differ from their defaults,
+ * as in spec_pack.h. A new field is a row of spec_edit.c; its tag is one whose value is
+ * in the part `own`. Pure. */
 #ifndef VOLTD_JOB_SPEC_EDIT_H
 #define VOLTD_JOB_SPEC_EDIT_H
 
@@ -65,8 +65,8 @@ uint64_t job_edit_tags(unsigned bit);
 uint64_t job_edit_differs(const struct job_spec *a, const struct job_spec *b,
                           uint64_t tags);
 
-/* Returns new in *ret: the spec after the edit. 0; -ENOMEM; -EINVAL: not a valid spec,
- * with *ret_field and the reason from job_spec_validate(). */
+/* Returns new in *ret: the spec after the edit. Returns 0; -ENOMEM; -EINVAL: not a valid
+ * spec, with *ret_field and the reason from job_spec_validate(). */
 int job_spec_edit(const struct job_spec *s, const struct job_edit *e,
                   struct job_spec **ret, const char **ret_field, struct volt_error *err);
 /* Packs an edit of these tags, whose new values s has. */
@@ -78,8 +78,8 @@ struct job_edits {
     uint64_t tags, front;     /* as in job_edit and job_changes */
 };
 
-/* Adds the next EDIT; for each field the latest counts. 0; -ENOMEM; -EBADMSG: not an
- * edit. */
+/* Adds the next EDIT; for each field the latest counts. Returns 0; -ENOMEM; -EBADMSG: not
+ * an edit. */
 int job_edits_add(struct job_edits *all, const struct job_changes *c);
 /* Like job_spec_edit(). -EBADMSG: not a valid spec. */
 int job_edits_lay(const struct job_edits *all, const struct job_spec *s,

@@ -101,7 +101,7 @@ static void put_input(const struct job_spec *s, uint64_t tag, struct spec_pack *
     pack_raw(&to->argv, s->input->bytes, s->input->n);
 }
 
-/* Behind the input, which may be none; the tag's value says how long it is. */
+/* Puts the script behind the input, if any. The tag's value is its length. */
 static void put_script(const struct job_spec *s, uint64_t tag, struct spec_pack *to)
 {
     if (!s->script)
@@ -260,8 +260,8 @@ static void put_was(const struct job_spec *s, uint64_t tag, struct spec_pack *to
         pack_number(&to->own, (uint64_t)s->after[i].result << 1 | s->after[i].started);
 }
 
-/* The part env has the resource limits if any, then whether there is an environment, then
- * the environment. */
+/* Packs the part env: the resource limits if any, then whether there is an environment,
+ * then the environment. */
 static void put_env_by(const struct job_spec *s, uint64_t tag, struct spec_pack *to,
                        void (*pack)(const struct job_env *env, struct pack *to))
 {
@@ -599,7 +599,7 @@ static void get_argv(struct unpack *u, const struct spec_parts *parts, struct jo
     s->argv = unpack_strings(u);
 }
 
-/* The strings at the beginning of the part argv; *ret: what is behind them. */
+/* Reads the strings at the beginning of the part argv. *ret: the bytes behind them. */
 static void get_shared(struct unpack *u, const struct spec_parts *parts,
                        struct job_spec *s, struct unpack *ret)
 {
@@ -643,7 +643,8 @@ static void get_input(struct unpack *u, const struct spec_parts *parts,
         s->input = unpack_bytes(u, part.at, unpack_left(&part));
 }
 
-/* The end of the part. get_input(), if it was called, has taken argv and all else. */
+/* Reads the end of the part. get_input(), if it was called, has read argv and the
+ * input. */
 static void get_script(struct unpack *u, const struct spec_parts *parts,
                        struct job_spec *s)
 {

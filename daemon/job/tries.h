@@ -2,9 +2,10 @@
  *
  * Two failures count: a refusal of the keeper, and the death of a shim before the job has
  * begun. After TRIES_MAX the job has failed. A missing keeper, or one that dies before it
- * answers, is no failure of the job, however long it lasts: the job waits.
+ * answers, is no failure of the job: the job waits.
  *
- * SIGKILL is repeated after 1, 2, 4, ... 60 s for as long as processes survive it.
+ * SIGKILL is repeated while processes survive it, after rests that double from 1 s to 60
+ * s.
  *
  * Pure. Zero-initialised: no tries. */
 #ifndef VOLTD_JOB_TRIES_H
@@ -17,7 +18,7 @@
 
 struct tries {
     uint8_t refused; /* tries that count */
-    uint8_t rests;   /* so far, for whatever reason; saturates */
+    uint8_t rests;   /* so far, for any reason; saturates */
     uint8_t due;     /* 1: a rest is due before the next try */
 };
 
