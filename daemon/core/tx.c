@@ -35,6 +35,7 @@ static void count_held(struct core *core)
     keep_largest(&core->counts.held.entries, core->held.entries);
     keep_largest(&core->counts.held.bytes, core->held.bytes);
     keep_largest(&core->counts.held.facts, core->held.facts);
+    core->dispatcher.facts += core->held.facts;
     core->held = (struct core_held){0};
     core->now_usec = 0;
 }

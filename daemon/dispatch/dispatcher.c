@@ -177,9 +177,18 @@ static void stir_timer(struct tx *tx)
     tx_wake(tx, &t->waker); /* has a place of its own */
 }
 
+/* Facts that may wait for the disk. Beyond that nothing is granted and no end is passed
+ * on: it would be durable no sooner, and others' facts would wait behind it. */
+#define FACTS_MOST 4096
+
+static bool is_ahead_of_disk(const struct core *core)
+{
+    return parts_of(core)->dispatcher->facts + parts_of(core)->held->facts >= FACTS_MOST;
+}
+
 void dispatcher_run(struct tx *tx)
 {
-    int r = run_all(tx);
+    int r = is_ahead_of_disk(tx->core) ? -EAGAIN : run_all(tx);
 
     if (job_leave_some(tx) && r == 0) /* includes jobs that ended just now */
         r = -EAGAIN;
@@ -200,6 +209,8 @@ void dispatch_finish(struct tx *tx)
 struct dispatching {
     struct core *core;
     struct volt_sleep rest;
+    struct store_commit commit; /* of the first `facts` facts; store NULL: none */
+    uint64_t facts;
     bool rests;
 };
 
@@ -219,21 +230,47 @@ static bool is_needed(struct volt_cx *cx, struct dispatching *t)
     return needed;
 }
 
+/* Returns whether facts are durable that were too many. */
+static bool has_disk(struct volt_cx *cx, struct dispatching *t)
+{
+    if (!t->commit.store)
+        return true;
+    if (store_commit_poll(cx, &t->commit) == VOLT_PENDING)
+        return false;
+    t->commit.store = NULL;
+    core_lock(t->core);
+    parts_of(t->core)->dispatcher->facts -= t->facts;
+    core_unlock(t->core);
+    return true;
+}
+
+static void run_portion(struct dispatching *t)
+{
+    struct dispatcher *d = parts_of(t->core)->dispatcher;
+    struct tx tx;
+
+    core_begin(&tx, t->core);
+    d->more = d->starved = false;
+    if (is_ahead_of_disk(t->core)) {
+        store_barrier(parts_of(t->core)->store, &t->commit);
+        t->facts = d->facts;
+    }
+    dispatch_finish(&tx);
+}
+
 static enum volt_poll dispatcher_poll(struct volt_cx *cx, void *state)
 {
     struct dispatching *t = state;
-    struct core *core = t->core;
-    struct tx tx;
 
+    if (!has_disk(cx, t))
+        return VOLT_PENDING;
     if (!t->rests && !is_needed(cx, t))
         return VOLT_PENDING;
     if (t->rests && volt_sleep_poll(cx, &t->rest) == VOLT_PENDING)
         return VOLT_PENDING;
     volt_sleep_fini(&t->rest);
     t->rests = false;
-    core_begin(&tx, core);
-    parts_of(core)->dispatcher->more = parts_of(core)->dispatcher->starved = false;
-    dispatch_finish(&tx);
+    run_portion(t);
     volt_cx_wake(cx);
     return VOLT_PENDING;
 }
@@ -244,6 +281,8 @@ static void dispatcher_drop(void *state)
     struct core *core = t->core;
 
     volt_sleep_fini(&t->rest);
+    if (t->commit.store)
+        store_commit_fini(&t->commit);
     core_lock(core);
     struct volt_waker waker = parts_of(core)->dispatcher->waker;
     parts_of(core)->dispatcher->waker = (struct volt_waker){0};
