@@ -180,6 +180,26 @@ static void slots_are_given_in_portions(void **state)
     assert_int_equal(waiting_count(&core), 0);
 }
 
+/* More facts wait for the disk than may: the task goes on when they are durable. */
+static void what_is_ahead_of_the_disk_waits(void **state)
+{
+    (void)state;
+    wait_with_works(3);
+    agenda_add(&core, &job[2]);
+    admission_resize(core.parts.admit, 1);
+    core.dispatcher.facts = 4096;
+    run();
+    assert_true(core.dispatcher.more);
+    assert_false(work_has_slot(&work[0]));
+    check_list(1, (const size_t[]){2});
+    core.dispatcher.facts = 4095;
+    core.dispatcher.more = false;
+    core_lock(&core);
+    dispatch_finish(&(struct tx){.core = &core});
+    assert_true(core.dispatcher.facts > 4095); /* those of the end of job 2 are counted */
+    assert_int_equal(job[2].status.state, JOB_DONE);
+}
+
 /* More than one portion ends, though there are slots. */
 static void what_is_late_gets_no_slot(void **state)
 {
@@ -517,6 +537,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(slots_are_given_in_portions, setup, teardown),
         cmocka_unit_test_setup_teardown(slots_are_given_beside_edges, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_ahead_of_the_disk_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_late_gets_no_slot, setup, teardown),
         cmocka_unit_test_setup_teardown(what_has_not_been_looked_at_is_left_to_do, setup,
                                         teardown),
