@@ -111,7 +111,7 @@ int dry_run_print(struct ctl *ctl, const struct dry_run *d)
 {
     struct dry_list l = {.d = d, .now = job_view_now()};
     const bool tty = term_is_tty(STDOUT_FILENO);
-    list_columns_default(&l.columns);
+    list_columns_default(&l.columns, ctl->choice.admin);
     if (!d->json)
         l.table = list_columns_table(&l.columns, false,
                                      tty ? term_columns(STDOUT_FILENO) : 0, true);

@@ -95,7 +95,7 @@ static int take_output(struct ctl *ctl, struct listing *l, const char *arg)
                 : strcmp(arg, "ndjson") == 0 ? AS_NDJSON
                                              : AS_TABLE;
     if (l->format != AS_TABLE || strcmp(arg, "table") == 0) {
-        list_columns_default(&l->columns);
+        list_columns_default(&l->columns, false);
         return 0;
     }
     l->chosen = true;
@@ -502,6 +502,14 @@ static int print_all(struct ctl *ctl, struct listing *l)
     return code == CTL_EXIT_OK ? end_printing(l) : code;
 }
 
+/* Whether the jobs may be those of several users: those of the system's voltd, for an
+ * administrator or root. */
+static bool is_of_all(const struct ctl *ctl)
+{
+    const struct address_choice *c = &ctl->choice;
+    return c->admin || (geteuid() == 0 && c->scope != ADDRESS_USER && !c->jobs);
+}
+
 static int list(struct ctl *ctl, struct listing *l)
 {
     int n = ctl_ids(ctl, 0, &l->ids);
@@ -510,6 +518,8 @@ static int list(struct ctl *ctl, struct listing *l)
     l->nids = (size_t)n;
     l->all |= n > 0;
     l->now = job_view_now();
+    if (!l->chosen && is_of_all(ctl))
+        list_columns_default(&l->columns, true);
     l->also = wishes(l);
     l->listed = n > 0 && !ctl->ranged ? json_object() : NULL;
     if (!l->filter)
@@ -532,7 +542,7 @@ static int list(struct ctl *ctl, struct listing *l)
 static int run(struct ctl *ctl)
 {
     struct listing l = {.legend = true};
-    list_columns_default(&l.columns);
+    list_columns_default(&l.columns, false);
     int code = parse(ctl, &l);
     if (code < 0)
         code = list(ctl, &l);
@@ -561,12 +571,13 @@ const struct verb verb_list = {
         "\n"
         "On a terminal, columns that are empty or have no room are left out, and the\n"
         "newest five jobs that have ended are shown below those that wait or run. The\n"
-        "last line counts the states and names the jobs that run. Columns named with\n"
-        "--output are all shown: id, index, name, user, state, wait, place, result, exit,\n"
-        "done, queue, prio, attempt, pid, runtime, submitted, started, ended, labels,\n"
-        "directory, command. place is that in the line of its queue, from 1, index the\n"
-        "index of an element, exit an exit status. JSON has each job with what was\n"
-        "submitted, in its member spec.\n"
+        "last line counts the states and names the jobs that run. Administrators, with\n"
+        "--all-users, and root see whose each job is. Columns named with --output are all\n"
+        "shown: id, index, name, user, state, wait, place, result, exit, done, queue, prio,\n"
+        "attempt, pid, runtime, submitted, started, ended, labels, directory, command.\n"
+        "place is that in the line of its queue, from 1, index the index of an element,\n"
+        "exit an exit status. JSON has each job with what was submitted, in its member\n"
+        "spec.\n"
         "\n"
         "Examples:\n"
         "  voltctl list --all -n 20\n"

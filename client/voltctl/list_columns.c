@@ -497,11 +497,11 @@ int list_columns_parse(const char *text, bool sorts, struct list_columns *ret, c
     return 0;
 }
 
-void list_columns_default(struct list_columns *ret)
+void list_columns_default(struct list_columns *ret, bool of_all)
 {
     *ret = (struct list_columns){.n = 0};
     for (size_t i = 0; i < SET; i++)
-        if (set[i].by_default)
+        if (set[i].by_default || (of_all && set[i].cell == put_user))
             ret->column[ret->n++] = &set[i];
 }
 

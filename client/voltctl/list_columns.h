@@ -22,8 +22,9 @@ struct list_columns {
  * have "-" before it. Returns 0; -EINVAL with the first wrong name in bad. */
 int list_columns_parse(const char *text, bool sorts, struct list_columns *ret, char *bad,
                        size_t bad_size);
-/* Return the columns for a terminal of 80 columns, and those for --wide. */
-void list_columns_default(struct list_columns *ret);
+/* Return the columns for a terminal of 80 columns, and those for --wide. of_all: with the
+ * user of each job. */
+void list_columns_default(struct list_columns *ret, bool of_all);
 void list_columns_wide(struct list_columns *ret);
 /* Writes all names, separated by commas. */
 void list_columns_names(char *buf, size_t size);
