@@ -261,7 +261,7 @@ static bool settle_dialled(struct volt_cx *cx, struct link_task *t)
         /* The programs were upgraded under a running voltd, or the starter of the keeper
          * has refused. */
         if (r == -EPROTO || t->link->rest_usec > 0)
-            keeper_log_unreachable(&t->log, t->link->socket_path, r);
+            keeper_log_unreachable(&t->log, r);
         volt_io_fini(&t->io);
         (void)close(t->dialled);
         t->dialled = -1;
@@ -337,7 +337,7 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
         if (t->received == -ESHUTDOWN)
             return VOLT_READY;
         if (t->received < 0) {
-            keeper_log_unreachable(&t->log, t->link->socket_path, (int)t->received);
+            keeper_log_unreachable(&t->log, (int)t->received);
             keeper_link_ask_again(t->link);
             continue;
         }
@@ -407,6 +407,7 @@ int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt)
     if (t == NULL)
         return -ENOMEM;
     t->link = link;
+    t->log.socket_path = link->socket_path;
     t->rt = rt;
     t->dialled = t->left = -1;
     t->connected = link->fd >= 0;
@@ -415,7 +416,7 @@ int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt)
     if (r == 0 && link->program != NULL)
         r = watch_children(t);
     if (link->fd < 0 && link->rest_usec == 0)
-        keeper_log_late(&t->log, link->socket_path);
+        keeper_log_late(&t->log);
     if (r < 0) {
         volt_io_fini(&t->io);
         volt_task_discard(t);

@@ -9,28 +9,33 @@
 void keeper_log_gone(struct keeper_log *log)
 {
     if (!log->gone)
-        log_warning("the keeper has gone: jobs start when another one answers");
+        log_warning("the keeper has gone (%s): jobs start when another one answers",
+                    log->socket_path);
     log->gone = true;
 }
 
-void keeper_log_unreachable(struct keeper_log *log, const char *socket_path, int r)
+void keeper_log_unreachable(struct keeper_log *log, int r)
 {
+    if (r == -EPROTO && !log->sent_away) {
+        log->sent_away = true;
+        return;
+    }
     if (log->why == 0 || (r == -EPROTO && log->why != r))
         log_warning(
             "cannot reach or start the keeper (%s): %s; jobs start when it is there",
-            socket_path,
+            log->socket_path,
             r == -EPROTO ? "it is of another version, restart voltd" : strerror(-r));
     if (log->why != -EPROTO)
         log->why = r;
 }
 
-void keeper_log_late(struct keeper_log *log, const char *socket_path)
+void keeper_log_late(struct keeper_log *log)
 {
     log_warning(
         "the keeper on %s does not answer: jobs wait for it, and what runs is judged "
         "when it does; if it was stopped (state T in ps), continue it, else kill "
         "-KILL it",
-        socket_path);
+        log->socket_path);
     log->silent = true;
 }
 
@@ -57,8 +62,9 @@ void keeper_log_killed(pid_t pid)
 void keeper_log_well(struct keeper_log *log)
 {
     if (log->why != 0 || log->gone)
-        log_notice("the keeper is there: jobs start again");
+        log_notice("the keeper is there (%s): jobs start again", log->socket_path);
     else if (log->silent)
-        log_notice("the keeper answers again: jobs start and stop again");
-    *log = (struct keeper_log){0};
+        log_notice("the keeper answers again (%s): jobs start and stop again",
+                   log->socket_path);
+    *log = (struct keeper_log){.socket_path = log->socket_path};
 }

@@ -8,17 +8,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct keeper_log { /* zero-initialised: the keeper answers */
+struct keeper_log {
+    const char *socket_path; /* of this keeper, borrowed; the rest zero: it answers */
     bool gone, silent;
-    int why; /* logged error; 0: none */
+    bool sent_away; /* a keeper of another version was found, and leaves */
+    int why;        /* logged error; 0: none */
 };
 
 void keeper_log_gone(struct keeper_log *log);
-/* Reports -errno of finding or starting a keeper. -EPROTO, another version, is reported
- * also after another error. */
-void keeper_log_unreachable(struct keeper_log *log, const char *socket_path, int r);
+/* Reports -errno of finding or starting a keeper. -EPROTO: it has another version. After
+ * an upgrade the first such keeper leaves, and a keeper of the new version follows. So
+ * only the second is reported, also after another error. */
+void keeper_log_unreachable(struct keeper_log *log, int r);
 /* Reports that the keeper did not answer at voltd's start. */
-void keeper_log_late(struct keeper_log *log, const char *socket_path);
+void keeper_log_late(struct keeper_log *log);
 /* Reports that the keeper has not answered for usec, while requests wait. */
 void keeper_log_silent(struct keeper_log *log, uint32_t pid, uint64_t usec,
                        unsigned requests);
