@@ -30,9 +30,11 @@ struct control {
     struct volt_join ending;
     struct volt_notify changed;  /* notifies of stop, cancel and at_once */
     pthread_mutex_t reload_lock; /* one reload at a time; held while files are read */
-    pthread_mutex_t lock;        /* guards the flags below and config */
+    pthread_mutex_t lock;        /* guards the flags below, config and limits */
     bool stop, cancel, at_once;
     struct config config;
+    struct config_limits *limits; /* of users and groups, nlimits of them */
+    size_t nlimits;
 };
 
 void control_signals(sigset_t *ret)
@@ -43,12 +45,28 @@ void control_signals(sigset_t *ret)
     sigaddset(ret, SIGHUP);
 }
 
+/* Returns a copy; NULL without memory. */
+static struct config_limits *copy_limits(const struct config_limits *limits, size_t n)
+{
+    struct config_limits *copy = malloc((n + 1) * sizeof(*copy));
+
+    if (copy && n > 0)
+        memcpy(copy, limits, n * sizeof(*copy));
+    return copy;
+}
+
 struct control *control_new(const struct control_options *o)
 {
-    struct control *c = calloc(1, sizeof(*c));
+    const size_t n = o->queues ? o->queues->nlimits : 0;
+    struct config_limits *limits = copy_limits(n ? o->queues->limits : NULL, n);
+    struct control *c = limits ? calloc(1, sizeof(*c)) : NULL;
 
-    if (!c)
+    if (!c) {
+        free(limits);
         return NULL;
+    }
+    c->limits = limits;
+    c->nlimits = n;
     c->rt = o->rt;
     c->core = o->core;
     c->config_path = o->config_path;
@@ -72,6 +90,7 @@ void control_free(struct control *c)
     volt_notify_fini(&c->changed);
     pthread_mutex_destroy(&c->lock);
     pthread_mutex_destroy(&c->reload_lock);
+    free(c->limits);
     free(c);
 }
 
@@ -102,6 +121,15 @@ char **control_config_files(struct control *c)
     char **files = NULL;
 
     return config_files(c->config_path, &files) < 0 ? NULL : files;
+}
+
+struct config_limits *control_limits(struct control *c, size_t *ret_n)
+{
+    pthread_mutex_lock(&c->lock);
+    struct config_limits *copy = copy_limits(c->limits, c->nlimits);
+    *ret_n = c->nlimits;
+    pthread_mutex_unlock(&c->lock);
+    return copy;
 }
 
 /* Puts *fresh into force, except keys that need a restart. Lock held. */
@@ -149,14 +177,24 @@ static int apply(struct control *c, struct config *fresh,
     struct queue_config *known = allowed_queues(queues, fresh->slots, &n);
 
     struct limit_defaults *limits = known ? allowed_limits(fresh, queues) : NULL;
+    struct config_limits *shown = copy_limits(queues->limits, queues->nlimits);
 
-    if (!limits) {
+    if (!limits || !shown) {
+        allowed_limits_free(limits);
+        free(shown);
         allowed_free(known, n);
         return -ENOMEM;
     }
     pthread_mutex_lock(&c->lock);
     int r = apply_locked(c, fresh, limits, known, n, ret_names);
+    if (r == 0) {
+        struct config_limits *before = c->limits;
+        c->limits = shown;
+        c->nlimits = queues->nlimits;
+        shown = before;
+    }
     pthread_mutex_unlock(&c->lock);
+    free(shown);
     if (r < 0)
         allowed_limits_free(limits);
     allowed_free(known, n);

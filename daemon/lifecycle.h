@@ -18,7 +18,8 @@ struct control_options {
     struct core *core;
     const char *config_path; /* borrowed */
     bool config_must_exist;
-    const struct config *config; /* copied */
+    const struct config *config;        /* copied */
+    const struct config_queues *queues; /* likewise; NULL: none */
     bool workers_given;          /* set on the command line: no file changes them */
     void (*reloaded)(void *arg); /* called at each SIGHUP, before the reload; may block */
     void *arg;

@@ -500,6 +500,7 @@ static int start_server(struct daemon *d, struct volt_error *err)
         .config_path = d->config_path,
         .config_must_exist = d->options.config != NULL,
         .config = &d->config,
+        .queues = &d->queues,
         .workers_given = d->options.workers != 0,
         .reloaded = heal_sockets,
         .arg = d,

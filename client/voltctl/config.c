@@ -31,7 +31,10 @@ const struct verb verb_config = {
     .name = "config",
     .operands = "",
     .summary = "Print the configuration in force and where it came from",
-    .text = "Lines of Section.Key=value; the files read are comments before them.\n",
+    .text =
+        "Lines of Section.Key=value; the files read are comments before them. Limits of a\n"
+        "user or a group follow, as in \"Limits user:alice.MemoryMax=1G\". Queues are shown\n"
+        "by `voltctl queues`.\n",
     .options = options,
     .run = run,
 };

@@ -237,23 +237,20 @@ static void format_units(uint64_t v, const char *const names[], const uint64_t f
     (void)snprintf(buf, size, "%llu%s", (unsigned long long)(v / factors[i]), names[i]);
 }
 
-int config_item(const struct config *cfg, size_t index, struct config_item *ret)
+static void describe(const struct key *k, uint64_t v, struct config_item *ret)
 {
     static const char *const size_names[] = {"G", "M", "K", ""};
     static const uint64_t size_factors[] = {GIB, MIB, KIB, 1};
     static const char *const span_names[] = {"d", "h", "min", "s", "ms", "us"};
     static const uint64_t span_factors[] = {DAY, 3600 * SEC, 60 * SEC, SEC, 1000, 1};
 
-    if (index >= KEYS)
-        return -ENOENT;
-    const struct key *k = &keys[index];
-    uint64_t v;
-    memcpy(&v, (const char *)cfg + k->offset, sizeof(v));
     *ret = (struct config_item){.section = k->section,
                                 .name = k->name,
                                 .help = k->help,
                                 .needs_restart = k->needs_restart,
                                 .value = v};
+    if (v == CONFIG_NOT_SAID)
+        return;
     if (k->type == KEY_SWITCH)
         (void)snprintf(ret->text, sizeof(ret->text), "%s", switches[v]);
     else if (v == CONFIG_INFINITY)
@@ -265,6 +262,30 @@ int config_item(const struct config *cfg, size_t index, struct config_item *ret)
     else
         (void)snprintf(ret->text, sizeof(ret->text), "%llu%s", (unsigned long long)v,
                        k->type == KEY_PERCENT ? "%" : "");
+}
+
+int config_item(const struct config *cfg, size_t index, struct config_item *ret)
+{
+    uint64_t v;
+
+    if (index >= KEYS)
+        return -ENOENT;
+    memcpy(&v, (const char *)cfg + keys[index].offset, sizeof(v));
+    describe(&keys[index], v, ret);
+    return 0;
+}
+
+int config_limits_item(const struct config_limits *limits, size_t index,
+                       struct config_item *ret)
+{
+    const size_t offset = offsetof(struct config, cgroup) + index * sizeof(uint64_t);
+    struct job_cgroup cgroup = limits->cgroup;
+
+    if (index >= JOB_CGROUP_LIMITS)
+        return -ENOENT;
+    for (size_t i = 0; i < KEYS; i++)
+        if (keys[i].offset == offset)
+            describe(&keys[i], *job_cgroup_at(&cgroup, index), ret);
     return 0;
 }
 

@@ -155,5 +155,9 @@ struct config_item {
 
 /* Describes key number index of cfg. Returns 0, or -ENOENT past the last key. */
 int config_item(const struct config *cfg, size_t index, struct config_item *ret);
+/* Describes likewise a key of limits of a user or group; section is "Limits". Its value
+ * is CONFIG_NOT_SAID, without a text, where they do not name it. */
+int config_limits_item(const struct config_limits *limits, size_t index,
+                       struct config_item *ret);
 
 #endif

@@ -4,10 +4,12 @@
 #define VOLTD_CONTROL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <volt/error.h>
 
 struct control;
+struct config_limits;
 
 /* Reads the configuration again. Blocks on the disk. ret_needs_restart: the keys that
  * take effect at a restart ("Daemon.Workers"), a NULL-terminated array, to be freed with
@@ -20,5 +22,8 @@ uint64_t control_started_usec(const struct control *c); /* volt_now_usec() clock
 /* Lists the configuration files in force, main file first: a NULL-terminated array, to be
  * freed with one free(); NULL without memory. Blocks on the disk. */
 char **control_config_files(struct control *c);
+/* Returns the limits of users and groups in force, n of them, to be freed with one
+ * free(); NULL without memory. */
+struct config_limits *control_limits(struct control *c, size_t *ret_n);
 
 #endif

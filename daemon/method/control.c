@@ -30,6 +30,29 @@ static bool has_no_parameters(struct call *call)
 
 /* --- Config ------------------------------------------------------------------------- */
 
+/* Adds what the sections [Limits user:NAME] and [Limits group:NAME] say. */
+static void add_limits(struct call *call, json_t **settings)
+{
+    char name[sizeof("Limits group:.MemorySwapMax") + CONFIG_LIMITS_NAME];
+    struct config_item item;
+    size_t n;
+    struct config_limits *all = control_limits(call_service(call)->control, &n);
+
+    for (size_t l = 0; all && l < n; l++)
+        for (size_t i = 0; config_limits_item(&all[l], i, &item) == 0; i++) {
+            (void)snprintf(name, sizeof(name), "%s %s:%s.%s", item.section,
+                           all[l].of == QUEUE_USERS ? "user" : "group", all[l].name,
+                           item.name);
+            if (item.value != CONFIG_NOT_SAID)
+                wire_set(settings, name, wire_text(item.text));
+        }
+    if (!all) {
+        json_decref(*settings);
+        *settings = NULL;
+    }
+    free(all);
+}
+
 static enum volt_poll config_poll(struct volt_cx *cx, struct call *call, void *state)
 {
     json_t *settings = json_object();
@@ -48,6 +71,7 @@ static enum volt_poll config_poll(struct volt_cx *cx, struct call *call, void *s
         (void)snprintf(name, sizeof(name), "%s.%s", item.section, item.name);
         wire_set(&settings, name, wire_text(item.text));
     }
+    add_limits(call, &settings);
     files = control_config_files(call_service(call)->control);
     reply = json_pack("{s:o,s:o}", "settings", settings, "files",
                       files ? strings_to_json(files) : NULL);

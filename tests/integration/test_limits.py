@@ -177,6 +177,10 @@ def test_limits_of_the_configuration(system):
     r = system.ctl("reload")
     assert r.code == 0, r
     assert "[Limits group:nobody_has_it]: there is no such group" in system.log.read_text()
+    said = system.ctl("config").out.splitlines()
+    assert [line for line in said if line.startswith(("Limits user", "Limits group", "Limits.PidsMax"))] == [
+        "Limits.PidsMax=100", f"Limits user:{ALICE}.MemoryMax=1G", f"Limits user:{ALICE}.CPUQuota=infinity",
+        "Limits group:nobody_has_it.PidsMax=1"]
     assert shown(system, before) == {}
     job = submit(system, ALICE, "--hold", "--key=k", "--pids-max=7", "--", "true")
     assert shown(system, job) == {"memory_max": 1 << 30, "pids_max": 7}
@@ -190,9 +194,10 @@ def test_limits_of_the_configuration(system):
     assert shown(system, job) == {"memory_max": 3 << 30, "pids_max": 7}
     assert call(system, ALICE, "voltctl", "edit", job, "--mem=none", "--cpu-max=5%").returncode == 0
     assert shown(system, job) == {"memory_max": 1 << 30, "pids_max": 7, "cpu_max": 5}
-    path.write_text("[Queue]\nSlots=4\n[Limits]\nMemoryMax=2x\n")
+    path.write_text("[Queue]\nSlots=4\n[Limits user:nobody]\nPidsMax=3\n[Limits]\nMemoryMax=2x\n")
     r = system.ctl("reload")
     assert r.code != 0 and "MemoryMax=2x: it must be a size from 1M, or infinity" in r.err, r
+    assert "Limits user" not in system.ctl("config").out
     path.write_text("[Queue]\nSlots=4\n")
     assert system.ctl("reload").code == 0
     for uid in ALICE, BOB:
