@@ -14,8 +14,9 @@
 #include "daemon/sysd/sysd.h"
 
 #define EVENTS 32 /* read per poll */
-/* As in systemd/voltd.catalog. */
-#define MESSAGE_ID "MESSAGE_ID=d38e74233a424525a048ac1679ee5237"
+/* As in systemd/voltd.catalog: an end without success, and one for want of memory. */
+#define MESSAGE_ID     "MESSAGE_ID=d38e74233a424525a048ac1679ee5237"
+#define MESSAGE_ID_OOM "MESSAGE_ID=d53eb06f4bf7457bb12bbef65d9f2ad4"
 
 struct journal {
     struct core *core;
@@ -36,18 +37,33 @@ struct entry {
     char text[FIELDS][320];
 };
 
+/* Writes the result, with the status or the signal that it came of: "exit 3". */
+static void word_of(const struct job_end *end, char *buf, size_t size)
+{
+    const char *result = job_result_name((enum job_result)end->result);
+
+    if (end->result == JOB_RESULT_OOM)
+        (void)snprintf(buf, size, "%s, the kernel killed it for want of memory", result);
+    else if ((end->result == JOB_RESULT_EXIT && end->code_is == JOB_CODE_STATUS) ||
+             (end->result == JOB_RESULT_SIGNAL && end->code_is == JOB_CODE_SIGNAL))
+        (void)snprintf(buf, size, "%s %d", result, (int)end->code);
+    else
+        (void)snprintf(buf, size, "%s", result);
+}
+
 static void fill(struct entry *e)
 {
     const struct job_end *end = &e->end->end;
     const char *result = job_result_name((enum job_result)end->result);
-    char id[JOB_KEY_TEXT_MAX], memory[4096];
+    char id[JOB_KEY_TEXT_MAX], word[64], memory[4096];
     struct passwd entry, *user = NULL;
 
     (void)job_key_format_job(&e->end->key, id);
+    word_of(end, word, sizeof(word));
     (void)getpwuid_r(e->end->owner, &entry, memory, sizeof(memory), &user);
 #define FILL(field, ...)                                                                 \
     (void)snprintf(e->text[field], sizeof(e->text[field]), __VA_ARGS__)
-    FILL(ID, MESSAGE_ID);
+    FILL(ID, "%s", end->result == JOB_RESULT_OOM ? MESSAGE_ID_OOM : MESSAGE_ID);
     FILL(PRIORITY, "PRIORITY=%d", LOG_LEVEL_NOTICE);
     FILL(JOB, "VOLT_JOB_ID=%s", id);
     FILL(RESULT, "VOLT_RESULT=%s", result);
@@ -57,7 +73,7 @@ static void fill(struct entry *e)
     else
         FILL(USER, "VOLT_USER=%u", (unsigned)e->end->owner);
     FILL(MESSAGE, "MESSAGE=job %s of %s ended: %s", id,
-         e->text[USER] + sizeof("VOLT_USER=") - 1, result);
+         e->text[USER] + sizeof("VOLT_USER=") - 1, word);
     if (e->spec)
         FILL(QUEUE, "VOLT_QUEUE=%s", e->spec->queue ? e->spec->queue : QUEUE_DEFAULT);
     if (e->spec && e->spec->name)
