@@ -175,24 +175,19 @@ static void add_survivor(struct keeper_reply *reply, pid_t pid)
     reply->status = 0;
 }
 
-/* Returns whether the record was removed. */
-static bool is_gone(int record_fd)
-{
-    struct stat st;
-    return fstat(record_fd, &st) < 0 || st.st_nlink == 0;
-}
-
 /* Freezes the cgroup. Without one, stops the tree. */
-static void pause_job(int cgroup_fd, int record_fd, const struct tree_root *root,
-                      struct keeper_reply *reply)
+static void pause_job(const struct claim *claim, int cgroup_fd, int record_fd,
+                      const struct tree_root *root, struct keeper_reply *reply)
 {
+    struct record record;
     if (!cgroup_freeze(cgroup_fd, KILL_LIMIT_USEC)) {
         signal_tree(root, SIGSTOP, reply);
         return;
     }
     reply->reached = cgroup_members(cgroup_fd, NULL, 0);
-    /* If the record was removed before the freeze, no other SIGCONT will follow. */
-    if (is_gone(record_fd))
+    /* If the attempt has ended meanwhile, its last SIGCONT may have come before. */
+    if (record_probe_fd(record_fd, claim->key, claim->self->boot_id, &record) < 0 ||
+        record.verdict != RECORD_RUNNING)
         cgroup_thaw(cgroup_fd);
 }
 
@@ -216,8 +211,8 @@ static void kill_job(int cgroup_fd, const struct tree_root *root,
     reply->status = reply->reached + reply->survivors > 0 ? 0 : -ESRCH;
 }
 
-/* Thaws and removes the cgroup of an attempt whose record was removed. No other request
- * for the attempt follows. */
+/* Thaws and removes the cgroup of an attempt that has ended. No other request for the
+ * attempt follows. */
 static void leave_job(const struct job_key *key)
 {
     int fd = cgroup_open(key);
@@ -266,14 +261,14 @@ void signal_job(const struct keeper_self *self, const struct keeper_signal *m,
     struct keeper_reply woken = {0};
     struct record record = {.verdict = record_fd < 0 ? RECORD_ABSENT : RECORD_DAMAGED};
     reply->status = record_fd < 0 ? -ESRCH : find_job(self, record_fd, &key, &record);
-    if (reply->status < 0 && record.verdict == RECORD_ABSENT && m->signal == SIGCONT)
+    if (reply->status == -ESRCH && m->signal == SIGCONT)
         leave_job(&key);
     if (reply->status < 0)
         return;
     const int cgroup = cgroup_open(&key);
     const struct tree_root root = root_of(&claim, &record, is_kill && cgroup < 0);
     if ((m->scope & KEEPER_SCOPE_FREEZE) != 0)
-        pause_job(cgroup, record_fd, &root, reply);
+        pause_job(&claim, cgroup, record_fd, &root, reply);
     else if (is_kill)
         kill_job(cgroup, &root, reply);
     else if (is_tree)

@@ -157,7 +157,7 @@ struct keeper_bye {
  *           closed the record
  *   SIGNAL  0; -ESRCH: it has ended or never started; -EIO: the record is damaged;
  *           -EAGAIN: it has not started yet, or too many signals are under way.
- *           SIGCONT without a record thaws the processes that the attempt has left
+ *           SIGCONT to an ended attempt thaws the processes that it has left
  *   BYE     0: the keeper leaves; -EBUSY: it stays for its jobs */
 struct keeper_reply {
     struct keeper_head head;

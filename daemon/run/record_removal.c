@@ -1,4 +1,5 @@
-/* Removes records by one task, which gathers them and ends when none is left. */
+/* Removes records by one task, which gathers them and ends when none is left. An attempt
+ * that may be frozen has a task of its own before. */
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
@@ -16,11 +17,10 @@
 struct removal_task {
     struct core *core;
     struct volt_sleep pause;
-    struct keeper_call thaw;
     struct removal_item items[REMOVAL_MAX];
-    size_t n, at_item; /* n items are being removed */
-    int status;        /* first failure among them */
-    unsigned failed;   /* failures in a row */
+    size_t n;        /* items that are being removed */
+    int status;      /* first failure among them */
+    unsigned failed; /* failures in a row */
     int at;
 };
 
@@ -70,13 +70,10 @@ static void put_back(struct removal_task *t)
     t->n = 0;
 }
 
-/* Removes a record. The file of an attempt that may be frozen is not reused: a keeper
- * that has it open sees that its name was removed. */
 static int remove_one(struct run *run, const struct removal_item *item)
 {
     CRASH_POINT("record-remove");
-    int r = record_remove(run->record_fd, item->thaw ? NULL : &run->spare, &item->key,
-                          run->boot_id);
+    int r = record_remove(run->record_fd, &run->spare, &item->key, run->boot_id);
     CRASH_POINT("record-removed");
     return r;
 }
@@ -113,27 +110,83 @@ static bool has_failed(struct removal_task *t)
     return true;
 }
 
-/* Makes SIGCONT for the next attempt that may be frozen. Returns false if none is
- * left. */
-static bool thaw_next(struct removal_task *t)
+/* --- attempts that may be frozen ---------------------------------------------------- */
+
+struct thaw_task {
+    struct core *core;
+    struct removal_item item;
+    struct keeper_call call;
+    struct volt_sleep pause;
+    int at;
+};
+
+static void call_keeper(struct thaw_task *t)
 {
-    while (t->at_item < t->n) {
-        const struct removal_item *item = &t->items[t->at_item++];
-        if (!item->thaw)
-            continue;
-        keeper_call_fini(&t->thaw);
-        keeper_call_init_signal(&t->thaw, run_link(t->core, item->owner), &item->key,
-                                SIGCONT, KEEPER_SCOPE_TREE);
-        return true;
-    }
-    return false;
+    keeper_call_fini(&t->call);
+    keeper_call_init_signal(&t->call, run_link(t->core, t->item.owner), &t->item.key,
+                            SIGCONT, KEEPER_SCOPE_TREE);
 }
 
-/* Repeats the SIGCONT if the connection broke. */
-static void note_thawed(struct removal_task *t)
+/* Returns whether SIGCONT is to be repeated: the connection broke, or the keeper had too
+ * many requests. */
+static bool was_in_vain(struct thaw_task *t)
 {
-    t->at_item -= keeper_call_status(&t->thaw) == -ECONNRESET;
+    const int r = keeper_call_status(&t->call);
+
+    volt_sleep_fini(&t->pause);
+    volt_sleep_init(&t->pause, REMOVAL_PAUSE);
+    return r == -ECONNRESET || r == -EAGAIN;
 }
+
+static enum volt_poll thaw_poll(struct volt_cx *cx, void *state)
+{
+    struct thaw_task *t = state;
+
+    VOLT_BEGIN(t->at);
+    for (;;) {
+        call_keeper(t);
+        VOLT_AWAIT(t->at, keeper_call_poll(cx, &t->call));
+        if (!was_in_vain(t))
+            break;
+        VOLT_AWAIT(t->at, volt_sleep_poll(cx, &t->pause));
+    }
+    (void)removal_add(t->core, &t->item.key, t->item.owner, false);
+    VOLT_END(t->at);
+}
+
+static void thaw_drop(void *state)
+{
+    struct thaw_task *t = state;
+
+    keeper_call_fini(&t->call);
+    volt_sleep_fini(&t->pause);
+}
+
+static const struct volt_task_type thaw_type = {"thaw", sizeof(struct thaw_task),
+                                                thaw_poll, thaw_drop, NULL};
+
+/* Moves items that need SIGCONT first to tasks of their own. Without memory the next voltd
+ * does it. */
+static void begin_thaws(struct removal_task *t)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        if (!t->items[i].thaw) {
+            t->items[left++] = t->items[i];
+            continue;
+        }
+        struct thaw_task *thaw = volt_task_new(parts_of(t->core)->rt, &thaw_type);
+        if (thaw) {
+            thaw->core = t->core;
+            thaw->item = t->items[i];
+            (void)volt_task_spawn(thaw, NULL); /* dropped if the runtime ends */
+        }
+    }
+    t->n = left;
+}
+
+/* --- the task ----------------------------------------------------------------------- */
 
 static enum volt_poll removal_poll(struct volt_cx *cx, void *state)
 {
@@ -143,15 +196,11 @@ static enum volt_poll removal_poll(struct volt_cx *cx, void *state)
     volt_sleep_init(&t->pause, REMOVAL_PAUSE);
     VOLT_AWAIT(t->at, volt_sleep_poll(cx, &t->pause));
     while (take(t)) {
+        begin_thaws(t);
         volt_block_in_place(cx, remove_all, t);
         if (has_failed(t)) {
             VOLT_AWAIT(t->at, volt_sleep_poll(cx, &t->pause));
             continue;
-        }
-        t->at_item = 0;
-        while (thaw_next(t)) {
-            VOLT_AWAIT(t->at, keeper_call_poll(cx, &t->thaw));
-            note_thawed(t);
         }
         t->n = 0;
     }
@@ -163,7 +212,6 @@ static void removal_drop(void *state)
 {
     struct removal_task *t = state;
 
-    keeper_call_fini(&t->thaw);
     volt_sleep_fini(&t->pause);
     if (t->n > 0)
         put_back(t);
@@ -230,7 +278,8 @@ void removal_fini(struct core *core)
 
     /* If that fails, the next voltd does it. */
     for (size_t i = 0; i < run->removal.n; i++)
-        (void)remove_one(run, &run->removal.items[i]);
+        if (!run->removal.items[i].thaw)
+            (void)remove_one(run, &run->removal.items[i]);
     free(run->removal.items);
     run->removal = (struct removal){0};
 }
