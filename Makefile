@@ -289,8 +289,18 @@ check-install: all
 # Clients and systems that are not ours: they need Go, and a VM.
 check-clients: deps-clients all
 	@$(RUN) tests/clients/run
-check-vm: deps-vm all
-	+@tests/systemd/check-vm $(abspath $(B))/vm
+# voltd and voltd-keeper with another version of their protocol, to upgrade to in the VM.
+NEXT     := $(B)/next
+NEXT_OBJ := $(patsubst %,$(NEXT)/%.o,daemon/link/keeper_dial daemon/keeper/server daemon/keeper/launch daemon/keeper/launch_encode)
+$(NEXT_OBJ): $(NEXT)/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(ALLC) -DKEEPER_VERSION=UINT32_C\(99\) -c -o $@ $<
+$(NEXT)/voltd: $(call obj,daemon/main.c) $(NEXT_OBJ) $(LIBD) $(LIBKEEPER) $(LIBWIRE) $(LIBVOLT)
+	$(LINK) $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(VOLTD_LIBS)
+$(NEXT)/voltd-keeper: $(call obj,daemon/keeper/main.c) $(filter $(NEXT)/daemon/keeper/%,$(NEXT_OBJ)) $(LIBKEEPER) $(LIBVOLT)
+	$(LINK) $(STATIC) $(filter %.o,$^) $(filter %.a,$^)
+check-vm: deps-vm all $(NEXT)/voltd $(NEXT)/voltd-keeper
+	+@tests/systemd/check-vm $(abspath $(B))/vm $(abspath $(NEXT))
 
 # ---- the gate, and what takes longer (.ci/README.md) ---------------------------------------------
 CHECKER := $(PYTHON) tests/run/checks
@@ -484,7 +494,7 @@ make check-mutants   each planted mistake of the lists still has its place in th
 make check-install   install, and use what was installed
 make completions     writes client/completion anew, from the option tables
 make check-clients   a foreign Varlink client (Go)
-make check-vm        the units on a real systemd in a VM (qemu)
+make check-vm        the units on a real systemd in a VM (qemu); T: steps of tests/systemd/guest/main
 make mutants-runtime  mistakes in lib/ that models do not reach, each of which a test must find
 make mutants-daemon  mistakes in daemon/, each of which a test must find (-part: in 90 s)
 make mutants-operators  operators, numbers, conditions changed in daemon/: N=160 SEED= ROOM= (-part: 12)

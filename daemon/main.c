@@ -569,7 +569,8 @@ static void announce(const struct daemon *d)
     if (counts.orphans)
         log_notice("%llu records of an earlier voltd: see voltctl list --orphans",
                    (unsigned long long)counts.orphans);
-    (void)sysd_notify_status("%u workers, listening on %s", volt_runtime_workers(d->rt),
+    (void)sysd_notify_status("%u worker%s, listening on %s", volt_runtime_workers(d->rt),
+                             volt_runtime_workers(d->rt) == 1 ? "" : "s",
                              d->paths.socket.path);
     (void)sysd_notify_ready();
 }

@@ -8,7 +8,7 @@ import time
 
 import keepers
 from keepers import ALICE, BOB, keeper
-from vm import CGROUPS, check, output_of, run, show, status_of, until
+from vm import CGROUPS, LIMIT, alive, check, output_of, run, show, status_of, until
 
 JOBS = 8
 
@@ -124,4 +124,152 @@ def check_no_socket():
     check("he runs jobs when he has it again", output_of("echo 1", user="bob") == "1\n")
 
 
-HOSTILE = (check_killed_keeper, check_stopped_keeper, check_fork_bomb, check_no_socket)
+def say(job):
+    return run("voltctl", "status", job, user="alice")[1]
+
+
+# Of a cancelled job; and of one that ends, whose result counts as far as 255.
+ESCAPERS, LEFT = 1000, 300
+
+
+def check_escapers():
+    """Processes that have forked twice and left their session, every fourth of root's: nothing of them is left."""
+    run("install", "-m", "4755", "/bin/sleep", "/tmp/rootsleep")
+    job = run("volt-submit", "--stop-signal=KILL", "--", "/test/escapers", str(ESCAPERS), "stay", "/tmp/rootsleep", user="alice")[1].strip()
+    cgroup = keepers.cgroup_of(job)
+    until(lambda: status_of(job).get("state") == "running")
+    many = until(lambda: int((cgroup / "pids.current").read_text()) > ESCAPERS, 3 * LIMIT)
+    pids = keepers.members(cgroup)
+    roots = sum(pathlib.Path(f"/proc/{pid}").stat().st_uid == 0 for pid in pids)
+    if not check(f"a job has {len(pids)} processes that flee, {roots} of them root's", many and roots >= ESCAPERS // 4,
+                 (len(pids), roots)):
+        return
+    main = status_of(job).get("pid")
+    run("voltctl", "cancel", job, user="alice")
+    until(lambda: not alive(main))
+    begun = time.monotonic()
+    until(lambda: not any(map(alive, pids)))
+    seconds = time.monotonic() - begun
+    run("voltctl", "wait", job, user="alice")
+    done = status_of(job)
+    check(f"its cancel ends all of them, {seconds:.1f} s after the first", not any(map(alive, pids)) and
+          done.get("result") == "cancelled" and "survivor_count" not in done, done)
+    check("its cgroup goes, and its slot comes back", until(lambda: not cgroup.exists()) and output_of("echo 1") == "1\n")
+    begun = time.monotonic()
+    job = run("volt-submit", "--wait", "--", "/test/escapers", str(LEFT), "leave", "/tmp/rootsleep", user="alice")[1].strip()
+    seconds = time.monotonic() - begun
+    done = status_of(job)
+    check(f"what flees from a job that ends is killed with it ({seconds:.1f} s in all)", done.get("result") == "success" and
+          keepers.members(CGROUPS / "voltd.slice/voltd-2000.slice/voltd-jobs@2000.service/jobs") == [], done)
+    check("and counted in its result", done.get("left_killed") == 255 and "255 or more processes, killed" in say(job), say(job))
+
+
+# Each way to fill a disk by the descriptor that a job has. The last but one makes no file longer; 64 MiB of such
+# blocks are allowed, voltd.conf(5). The last takes none.
+FILLS = {
+    "prints without end": "yes",
+    "opens its output again": "yes >>/dev/stdout",
+    "reserves blocks behind its end": "python3 -c 'import ctypes; print(ctypes.CDLL(None).fallocate(1, 1, ctypes.c_long(0), "
+                                      "ctypes.c_long(80 << 20)), flush=True)'; sleep 300",
+    "makes it long": "truncate -s 64M /dev/stdout && sleep 300",
+}
+# Takes a descriptor, and writes to it when the job that had it has ended.
+KEEPS = """
+import os, socket, time
+s = socket.socket(socket.AF_UNIX)
+s.bind("/tmp/keeps.sock")
+s.listen()
+fd = socket.recv_fds(s.accept()[0], 1, 1)[1][0]
+while not os.path.exists("/tmp/keeps.go"):
+    time.sleep(0.05)
+os.write(fd, b"x" * (1 << 20))
+os.rename("/tmp/keeps.sock", "/tmp/keeps.done")
+time.sleep(300)
+"""
+GIVES = ("import os, socket, time\ns = socket.socket(socket.AF_UNIX)\n"
+         "while s.connect_ex('/tmp/keeps.sock'):\n    time.sleep(0.05)\nsocket.send_fds(s, [b'x'], [1])")
+
+
+@contextlib.contextmanager
+def own_disk():
+    """A file system of 160 MiB for the state of voltd."""
+    units = ("voltd.service", "voltd.socket", "voltd-control.socket")
+    run("systemctl", "stop", *units)
+    run("mount", "-t", "tmpfs", "-o", "size=160M,mode=0700,uid=voltd,gid=voltd", "none", "/var/lib/voltd")
+    try:
+        run("systemctl", "start", "voltd.service")
+        run("voltctl", "queue", "set", "default", "slots=9")
+        yield
+    finally:
+        run("systemctl", "stop", *units)
+        run("umount", "/var/lib/voltd")
+        run("systemctl", "start", "voltd.service")
+
+
+def check_descriptors():
+    """What a job has open, and how far it comes with that."""
+    words = output_of("readlink $(seq -f /proc/self/fd/%g 0 99); true").split()
+    check("a job has three descriptors, none of them its record", len(words) == 3 and words[0] == "/dev/null" and
+          words[1].startswith("/var/lib/voltd/output/") and words[1] == words[2], words)
+    words = output_of("(ls /var/lib/voltd/output; ls /proc/$PPID/fd; ls /run/voltd-rec) 2>&1 | grep -c 'denied'")
+    check("it has no way to outputs of others, nor to a record, its shim's included", words == "3\n", words)
+    conf = pathlib.Path("/etc/voltd/voltd.conf.d/fills.conf")
+    conf.parent.mkdir(parents=True, exist_ok=True)
+    conf.write_text("[Jobs]\nOutputLimit=1M\n")
+    with own_disk():
+        for name, script in FILLS.items():
+            status, out, err = run("volt-submit", "--wait", "--shell", script, user="alice")
+            done = status_of(out.strip())
+            check(f"a job that {name} is ended by OutputLimit=", (status, done.get("result")) == (125, "output_limit"), (err, done))
+    conf.unlink()
+    run("voltctl", "reload")
+
+
+def check_kept_descriptor():
+    """Nobody can take a descriptor back that a job has given away: what it does after the end of the job."""
+    keeps = subprocess.Popen(["setpriv", "--reuid", "alice", "--regid", "alice", "--init-groups", "python3", "-c", KEEPS],
+                             stdin=subprocess.DEVNULL, cwd="/tmp")
+    job = run("volt-submit", "--wait", "--", "python3", "-c", GIVES, user="alice")[1].strip()
+    others = [run("volt-submit", "--shell", "until [ -e /tmp/keeps.done ]; do sleep 0.1; done; echo mine", user="bob")[1].strip()
+              for _ in range(3)]
+    pathlib.Path("/tmp/keeps.go").touch()
+    check("what has left a job with its descriptor writes on after its end", until(pathlib.Path("/tmp/keeps.done").exists),
+          keeps.poll())
+    run("voltctl", "wait", *others, user="bob")
+    said = {run("voltctl", "logs", other, user="bob")[1] for other in others}
+    check("to the file of that job alone, which no other gets", said == {"mine\n"}, said)
+    check("where its user finds it", len(run("voltctl", "logs", job, user="alice")[1]) == 1 << 20)
+    run("voltctl", "clean", job, user="alice")
+    keeps.kill()
+    keeps.wait()
+
+
+def refused():
+    """Whether bob's submission of 100 kB is refused: what is said."""
+    path = pathlib.Path("/tmp/input")
+    path.write_text("x" * 100000)
+    status, out, err = run("volt-submit", f"--stdin={path}", "--hold", "--", "true", user="bob")
+    return err if status == 125 else ""
+
+
+def check_full_disk():
+    """A disk that one user has filled by what his job prints."""
+    gate = pathlib.Path("/tmp/fill-gate")
+    gate.unlink(missing_ok=True)
+    with own_disk():
+        running = run("volt-submit", "--shell", f"until [ -e {gate} ]; do sleep 0.1; done; exit 7", user="bob")[1].strip()
+        filler = run("volt-submit", "--wait", "--", "cat", "/dev/zero", user="alice")[1].strip()
+        said = []
+        until(lambda: said.append(refused()) or said[-1], 3 * LIMIT)
+        check(f"when one job has filled the disk, submissions of others are refused and told why, after {len(said) - 1}",
+              "full" in said[-1], said[-1])
+        gate.touch()
+        check("what runs is not concerned, and its end is known exactly", run("voltctl", "wait", running, user="bob")[0] == 7)
+        said = run("voltctl", "list", "--all-users", "--sort=-id", "--state=done", user="carol")[1]
+        check("an administrator sees whose jobs there are", "USER" in said and "alice" in said, said)
+        status, out, err = run("voltctl", "clean", "--all-users", filler, user="carol")
+        check("and makes room", status == 0 and until(lambda: output_of("echo 1", user="bob") == "1\n"), err)
+
+
+HOSTILE = (check_killed_keeper, check_stopped_keeper, check_fork_bomb, check_no_socket, check_escapers, check_descriptors,
+           check_kept_descriptor, check_full_disk)

@@ -2,10 +2,11 @@
 import os
 import pathlib
 import pwd
+import shutil
 import signal
 
-from keepers import jobs_unit, keeper, sockets
-from vm import alive, check, output_of, run, show, start_long_job, until
+from keepers import ALICE, cgroup_of, jobs_unit, keeper, members, sockets
+from vm import alive, check, output_of, run, show, start_long_job, status_of, until
 
 
 def check_reexec():
@@ -25,6 +26,149 @@ def check_reexec():
     os.kill(pid, signal.SIGTERM)
     status, out, err = run("voltctl", "wait", job, user="alice")
     check("the end of the job is known exactly after daemon-reexec", status == 128 + signal.SIGTERM, err)
+
+
+PROGRAMS = {"voltd": pathlib.Path("/usr/bin/voltd"), "voltd-keeper": pathlib.Path("/usr/libexec/voltd/voltd-keeper")}
+
+
+def put_in_place(folder):
+    """As a package does it: another file takes the name of each program, of which some run."""
+    for name, path in PROGRAMS.items():
+        new = path.with_name(name + ".new")
+        shutil.copy(f"{folder}/{name}", new)
+        new.chmod(path.stat().st_mode)
+        new.rename(path)
+
+
+def submit(script, *options):
+    return run("volt-submit", *options, "--", "sh", "-c", script, user="alice")[1].strip()
+
+
+def end_of(job):
+    """The exit code of whoever waits for it."""
+    return run("voltctl", "wait", job, user="alice")[0]
+
+
+def journal():
+    """What voltd and systemd have said of it."""
+    run("journalctl", "--sync")
+    return run("journalctl", "-u", "voltd", "-o", "cat")[1]
+
+
+def check_other_keeper():
+    """voltd and keeper of another version of their protocol take the place of those that run, and these of
+    them again. Jobs of before end exactly, and are steered by whoever is there."""
+    os.makedirs("/test/before", exist_ok=True)
+    for name, path in PROGRAMS.items():
+        shutil.copy(path, f"/test/before/{name}")
+    for folder, which in (("/test/next", "a later"), ("/test/before", "the former")):
+        upgrade_to(folder, which)
+
+
+def upgrade_to(folder, which):
+    run("voltctl", "queue", "set", "default", "slots=9")
+    gone = pathlib.Path("/tmp/go-on")
+    gone.unlink(missing_ok=True)
+    ends = submit(f"until [ -e {gone} ]; do sleep 0.05; done; exit 7")
+    ticks = pathlib.Path("/tmp/ticks")
+    ticks.unlink(missing_ok=True)
+    paused = submit(f"while :; do echo >>{ticks}; sleep 0.05; done")
+    frozen, cancelled = submit("sleep 300"), submit("trap 'exit 9' TERM; while :; do sleep 0.05; done")
+    jobs = [ends, paused, frozen, cancelled]
+    until(lambda: all(status_of(job).get("state") == "running" for job in jobs) and ticks.exists())
+    run("voltctl", "pause", frozen, user="alice")
+    pids = [status_of(job).get("pid") for job in jobs]
+    if not check(f"four jobs run before {which} version", all(pids), pids):
+        return
+    keeper_before, said = show(keeper(), "MainPID"), journal()
+    put_in_place(folder)
+    status, out, err = run("systemctl", "restart", "voltd")
+    check(f"voltd is restarted as {which} version", status == 0, err)
+    check("the jobs of before did not notice", all(map(alive, pids)) and
+          [status_of(job).get("state") for job in jobs] == ["running", "running", "paused", "running"],
+          [status_of(job).get("state") for job in jobs])
+    check("a new one starts", output_of("echo 1") == "1\n")
+    check("by another keeper, the earlier one has left", show(keeper(), "MainPID") not in ("0", keeper_before) and
+          not alive(keeper_before), keeper_before)
+    status, out, err = run("voltctl", "pause", paused, user="alice")
+    events = cgroup_of(paused) / "cgroup.events"
+    check("a job of before is paused by it", status == 0 and "frozen 1" in events.read_text(), err)
+    size = ticks.stat().st_size
+    status, out, err = run("voltctl", "resume", paused, frozen, user="alice")
+    check("and resumed, also one that was paused before", status == 0 and until(lambda: ticks.stat().st_size > size) and
+          "frozen 0" in (cgroup_of(frozen) / "cgroup.events").read_text(), err)
+    status, out, err = run("voltctl", "cancel", cancelled, paused, user="alice")
+    end_of(cancelled), end_of(paused)
+    done = status_of(cancelled)
+    check("a cancel comes to jobs of before", (done.get("result"), done.get("exit_status")) == ("cancelled", 9) and
+          status_of(paused).get("result") == "cancelled", done)
+    gone.touch()
+    os.kill(pids[2], signal.SIGTERM)
+    check("the ends of the others are known exactly", (end_of(ends), end_of(frozen)) == (7, 128 + signal.SIGTERM),
+          (status_of(ends), status_of(frozen)))
+    check("their cgroups have gone", until(lambda: not any(cgroup_of(job).exists() for job in jobs)))
+    said = journal().removeprefix(said)
+    check("the journal asks for no restart that has just been", "restart voltd" not in said, said)
+    run("voltctl", "queue", "reset", "default")
+
+
+def check_half_an_upgrade():
+    """The programs are there, and voltd was not restarted: what runs goes on, the next job waits and says why."""
+    job, pid = start_long_job()
+    put_in_place("/test/next")
+    run("systemctl", "stop", keeper())
+    before = journal()
+    waiting = submit("exit 5")
+    check("without a restart jobs wait for a keeper, and the journal says what is to be done", until(
+        lambda: f"(/run/voltd-keeper/{ALICE}): it is of another version, restart voltd" in journal().removeprefix(before)),
+        journal().removeprefix(before))
+    said = run("voltctl", "why", waiting, user="alice")[1]
+    check("their users are told whom to ask", "systemctl status voltd-keeper@2000" in said, said)
+    check("what runs goes on", pid and alive(pid))
+    run("systemctl", "restart", "voltd")
+    check("after it they run", end_of(waiting) == 5)
+    put_in_place("/test/before")
+    run("systemctl", "restart", "voltd")
+    os.kill(pid, signal.SIGTERM)
+    check("the end of what ran is known exactly", end_of(job) == 128 + signal.SIGTERM)
+
+
+def records():
+    return sorted(name for name in os.listdir("/run/voltd-rec") if name[0].isdigit())
+
+
+def check_frozen_rest():
+    """What a job of kill mode main has left, frozen, when its keeper does not answer and voltd is killed before
+    it could thaw it: the next voltd does. Meanwhile the jobs of others leave nothing."""
+    run("voltctl", "queue", "set", "default", "slots=9")
+    output_of("echo 1")
+    job = submit("sleep 300 & exec sleep 300", "--kill-mode=main")
+    cgroup = cgroup_of(job)
+    until(lambda: status_of(job).get("state") == "running" and len(members(cgroup)) == 2)
+    main, *left = sorted(members(cgroup), key=lambda pid: pid != status_of(job).get("pid"))
+    run("voltctl", "pause", job, user="alice")
+    if not check("what a job leaves is frozen", left and "frozen 1" in (cgroup / "cgroup.events").read_text(), left):
+        return
+    pid = int(show(keeper(), "MainPID"))
+    os.kill(pid, signal.SIGSTOP)
+    os.kill(main, signal.SIGKILL)
+    check("its end is known though its keeper stands still", end_of(job) == 128 + signal.SIGKILL, status_of(job))
+    other = run("volt-submit", "--wait", "--", "true", user="bob")[1].strip()
+    check("the record of another's job goes meanwhile", other and until(lambda: f"{other}.1" not in records()), records())
+    check("its own stays until that is thawed", f"{job}.1" in records(), records())
+    before = show("voltd", "MainPID")
+    os.kill(int(before), signal.SIGKILL)
+    until(lambda: show("voltd", "MainPID") not in (before, "0") and show("voltd", "ActiveState") == "active")
+    os.kill(pid, signal.SIGCONT)
+    check("it goes on after a crash of voltd", until(lambda: "frozen 0" in (cgroup / "cgroup.events").read_text())
+          and alive(left[0]), records())
+    check("and then the record goes", until(lambda: f"{job}.1" not in records()), records())
+    os.kill(left[0], signal.SIGKILL)
+    check("with the last process its cgroup", until(lambda: not cgroup.exists()))
+    run("voltctl", "queue", "reset", "default")
+
+
+UPGRADES = (check_other_keeper, check_half_an_upgrade, check_frozen_rest)
 
 
 def check_shutdown_order():
