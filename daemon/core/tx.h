@@ -40,7 +40,7 @@ struct dispatcher {
     bool on;                 /* changes are dispatched: voltd has started */
     bool more;               /* work is left: the task runs another portion */
     bool starved;            /* memory was short: the task goes on after a rest */
-    uint64_t facts;          /* appended, and durable or not: the task knows when they are */
+    uint64_t facts;          /* appended, and not known to be durable */
     struct volt_waker waker; /* of the task, while it waits */
 };
 

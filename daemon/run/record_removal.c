@@ -165,8 +165,8 @@ static void thaw_drop(void *state)
 static const struct volt_task_type thaw_type = {"thaw", sizeof(struct thaw_task),
                                                 thaw_poll, thaw_drop, NULL};
 
-/* Moves items that need SIGCONT first to tasks of their own. Without memory the next voltd
- * does it. */
+/* Moves items that need SIGCONT first to tasks of their own. Without memory the next
+ * voltd does it. */
 static void begin_thaws(struct removal_task *t)
 {
     size_t left = 0;

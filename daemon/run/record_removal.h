@@ -5,10 +5,10 @@
  * after longer and longer rests. Records that remain when voltd ends, or for lack of
  * memory, are found and removed by the next voltd.
  *
- * Processes of a paused attempt may be frozen after its end. SIGCONT makes the keeper thaw
- * them (keeper/cgroup.h). The record is removed after that: if voltd ends before, the next
- * voltd finds the record and sends SIGCONT. Each such attempt has its own task, so a
- * keeper that does not answer delays no other record. */
+ * Processes of a paused attempt may be frozen after its end. SIGCONT makes the keeper
+ * thaw them (keeper/cgroup.h). The record is removed after that: if voltd ends before,
+ * the next voltd finds the record and sends SIGCONT. Each such attempt has its own task,
+ * so a keeper that does not answer delays no other record. */
 #ifndef VOLTD_RUN_RECORD_REMOVAL_H
 #define VOLTD_RUN_RECORD_REMOVAL_H
 
