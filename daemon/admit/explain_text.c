@@ -155,7 +155,8 @@ void explain_text(const struct reason *r, const struct admission_times *now, cha
     size_t at = behind(0, n, size);
 
     if (r->in_front) {
-        n = snprintf(ret + at, size - at, "; %" PRIu64 " in front", r->in_front);
+        n = snprintf(ret + at, size - at, "; %" PRIu64 "%s in front", r->in_front,
+                     r->in_front >= ADMISSION_EXACT ? " or more" : "");
         at = behind(at, n, size);
     }
     if (r->reserved)

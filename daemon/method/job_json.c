@@ -157,8 +157,7 @@ static void put_survivors(const struct shown *s, const struct job_view *v)
 
 static bool is_of_line(enum job_wait wait)
 {
-    return wait == JOB_WAIT_TURN || wait == JOB_WAIT_SLOT || wait == JOB_WAIT_ARRAY ||
-           wait == JOB_WAIT_LOCK;
+    return wait == JOB_WAIT_TURN || wait == JOB_WAIT_SLOT || wait == JOB_WAIT_ARRAY;
 }
 
 static void put_edited(const struct shown *s, uint32_t edited)
