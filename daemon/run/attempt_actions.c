@@ -267,6 +267,15 @@ static void note_left(struct work *w)
     core_unlock(w->core);
 }
 
+/* Makes the reboot the reason of a missing or damaged record. A reboot removes all
+ * records of a system service, and those that were not on the disk yet. */
+static void blame_reboot(struct work *w, struct record *rec)
+{
+    if (rec->verdict != RECORD_DONE && parts_of(w->core)->store->rebooted &&
+        work_look(NULL, w).other_life)
+        rec->verdict = RECORD_OTHER_BOOT;
+}
+
 /* Returns the end, by the policy of the spec. */
 static struct job_event end_of(struct work *w)
 {
@@ -277,6 +286,7 @@ static struct job_event end_of(struct work *w)
     switch ((enum attempt_end)a->state.end) {
     case ATTEMPT_RECORDED:
     case ATTEMPT_MISSING:
+        blame_reboot(w, &a->record);
         end = record_end_event(&a->record, &named);
         if (a->record.verdict != RECORD_DONE) /* otherwise its shim knows best */
             record_end_survivors(&end, &a->left);

@@ -239,11 +239,14 @@ static bool has_id(const struct witness *self)
 static int begin(struct sqlite_store *s, const struct store_sqlite_options *o,
                  struct volt_error *err)
 {
+    static const uint8_t no_boot[STORE_ID_SIZE]; /* of a new store, or an accepted one */
     int r = has_id(&s->self) ? 0 : new_id(&s->self);
 
     if (r < 0)
         return say_errno(err, r, "the id of the store");
     s->self.starts++;
+    s->store.rebooted = memcmp(s->life.boot_id, no_boot, STORE_ID_SIZE) != 0 &&
+                        memcmp(s->life.boot_id, o->boot_id, STORE_ID_SIZE) != 0;
     if (!s->life.number || memcmp(s->life.boot_id, o->boot_id, STORE_ID_SIZE) != 0 ||
         memcmp(s->life.generation, o->generation, STORE_ID_SIZE) != 0)
         s->life.number++;

@@ -43,7 +43,8 @@ struct store {
     const struct store_reader_ops *reader;
     const struct store_blob_ops *blobs;
     const struct store_retention_ops *retention;
-    bool durable; /* store_durable() */
+    bool durable;  /* store_durable() */
+    bool rebooted; /* the start before this one was in another boot of the machine */
     uint64_t
         seed; /* a secret for hashes that are stored, of the same lifetime as the store;
                * 0: nothing is stored */
