@@ -1,4 +1,6 @@
-"""PID 1 anew under jobs, the order of a shutdown, and what is left when voltd is removed."""
+"""PID 1 anew under jobs, the order of a shutdown, what a reboot leaves, and what is left when voltd is
+removed."""
+import json
 import os
 import pathlib
 import pwd
@@ -7,6 +9,11 @@ import signal
 
 from keepers import ALICE, cgroup_of, jobs_unit, keeper, members, sockets
 from vm import alive, check, output_of, run, show, start_long_job, status_of, until
+
+# What outlives a boot: the disk, and on it the state of voltd and what the next boot is to find.
+DISK, STATE = pathlib.Path("/mnt/disk"), pathlib.Path("/var/lib/voltd")
+NOTES, ENDED = DISK / "notes.json", DISK / "ended"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 def check_reexec():
@@ -215,3 +222,74 @@ def check_removal():
     for job, _ in jobs:
         check("started again, it knows what became of the jobs",
               run("voltctl", "wait", job, user=("alice", "bob")[job == jobs[1][0]])[0] != 0)
+
+
+def mount_state():
+    """/var/lib/voltd on the disk; the account is made before, as at each boot of a machine."""
+    for module in ("virtio_pci", "virtio_blk"):
+        run("modprobe", module)
+    run("systemd-sysusers")
+    run("systemd-tmpfiles", "--create", "/usr/lib/tmpfiles.d/voltd.conf")
+    until(lambda: os.path.exists("/dev/vda"))
+    for path in (DISK, STATE):
+        path.mkdir(exist_ok=True)
+    status, out, err = run("mount", "-t", "ext4", "/dev/vda", str(DISK))
+    (DISK / "voltd").mkdir(exist_ok=True)
+    run("mount", "--bind", str(DISK / "voltd"), str(STATE))
+    return check("the disk with the state is mounted", status == 0, err)
+
+
+def own_state():
+    run("chown", "-R", "voltd:voltd", str(STATE))
+    run("systemctl", "daemon-reload")
+    run("systemctl", "start", "voltd.service")
+
+
+def check_before_reboot():
+    """Jobs of two users run, one of which succeeds where it is asked to end, and others wait."""
+    ENDED.mkdir(mode=0o777)
+    ENDED.chmod(0o777)
+    script = (f"trap 'echo >{ENDED}/$VOLT_JOB_ID; exit 0' TERM; touch /tmp/runs.$VOLT_JOB_ID; "
+              "while :; do sleep 0.1; done")
+    users, notes = ("alice", "bob"), {"running": [], "queued": []}
+
+    def submit(user, *argv):
+        return [user, run("volt-submit", "--", *argv, user=user)[1].strip()]
+    for user in users:
+        notes["running"].append(submit(user, "sh", "-c", script))
+    check("a job of each of two users runs", until(lambda: all(
+        pathlib.Path(f"/tmp/runs.{job}").exists() for _, job in notes["running"])), notes)
+    for user in users * 3:
+        notes["queued"].append(submit(user, "cat", BOOT_ID))
+    states = [status_of(job, user).get("state") for user, job in notes["queued"]]
+    check("others wait", states == ["queued"] * 6, states)
+    NOTES.write_text(json.dumps(notes))
+
+
+def reboot():
+    """Does not return: what runs this is stopped with all else, and then does not end the VM by itself."""
+    dropin = pathlib.Path("/run/systemd/system/vmtest.service.d/reboot.conf")
+    dropin.parent.mkdir(parents=True)
+    dropin.write_text("[Unit]\nSuccessAction=none\nFailureAction=none\n")
+    run("systemctl", "daemon-reload")
+    run("systemctl", "--no-block", "reboot")
+    signal.pause()
+
+
+def check_reboot():
+    """What ran is lost by the reboot, whatever it said to the SIGTERM of a shutdown that voltd did not see
+    any more; what waited runs now."""
+    if not mount_state():
+        return
+    own_state()
+    notes, boot = json.loads(NOTES.read_text()), pathlib.Path(BOOT_ID).read_text()
+    for user, job in notes["running"]:
+        check(f"a job of {user} ran to the end of the machine, which asked it to end", (ENDED / job).exists())
+        run("voltctl", "wait", job, user=user)
+        done = status_of(job, user)
+        check("it is lost, and why: reboot", (done.get("result"), done.get("step"), done.get("attempt")) ==
+              ("lost", "reboot", 1), done)
+    for user, job in notes["queued"]:
+        status, out, err = run("voltctl", "wait", job, user=user)
+        said = run("voltctl", "logs", job, user=user)[1]
+        check(f"a job of {user} that waited runs in this boot", (status, said) == (0, boot), (err, said, boot))
