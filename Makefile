@@ -301,6 +301,9 @@ $(NEXT)/voltd-keeper: $(call obj,daemon/keeper/main.c) $(filter $(NEXT)/daemon/k
 	$(LINK) $(STATIC) $(filter %.o,$^) $(filter %.a,$^)
 check-vm: deps-vm all $(NEXT)/voltd $(NEXT)/voltd-keeper
 	+@tests/systemd/check-vm $(abspath $(B))/vm $(abspath $(NEXT))
+# Cut at N moments, which SEED chooses, of a run of SECS.
+check-vm-power: deps-vm all
+	+@SEED=$(SEED) tests/systemd/check-vm-power $(abspath $(B))/vm
 
 # ---- the gate, and what takes longer (.ci/README.md) ---------------------------------------------
 CHECKER := $(PYTHON) tests/run/checks
@@ -375,7 +378,7 @@ demo: deps-demo
 	@$(RUN) bench/demo.sh
 
 .PHONY: all spec check check-unit check-stress stress check-examples check-integration check-restarts check-layers check-promises check-spec check-mutants check-model check-install \
-        check-clients check-vm demo
+        check-clients check-vm check-vm-power demo
 
 # ---- packages -------------------------------------------------------------------------------
 deps:
@@ -495,6 +498,7 @@ make check-install   install, and use what was installed
 make completions     writes client/completion anew, from the option tables
 make check-clients   a foreign Varlink client (Go)
 make check-vm        the units on a real systemd in a VM (qemu); T: steps of tests/systemd/guest/main
+make check-vm-power  power cuts with a kernel and a disk in that VM: N=20 SEED= SECS=12
 make mutants-runtime  mistakes in lib/ that models do not reach, each of which a test must find
 make mutants-daemon  mistakes in daemon/, each of which a test must find (-part: in 90 s)
 make mutants-operators  operators, numbers, conditions changed in daemon/: N=160 SEED= ROOM= (-part: 12)
