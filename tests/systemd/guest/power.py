@@ -57,6 +57,8 @@ class Connection:
     def call(self, method, interface=JOBS, **parameters):
         self.send(interface + method, parameters)
         reply = self.receive()
+        if reply.get("error") == JOBS + "ShuttingDown":
+            raise ConnectionResetError
         if "error" in reply:
             raise RuntimeError(f"{method}: {reply}")
         return reply["parameters"]
@@ -83,8 +85,15 @@ class Voltd:
         for path in (self.mount, self.dir):
             path.mkdir(parents=True)
         os.chown(self.dir, 1000, 1000)
-        self.ledger, self.socket = self.dir / "ledger", self.dir / "voltd.sock"
-        self.preload, self.process = preload, None
+        until(lambda: os.path.exists(self.disk))
+        os.chmod(self.disk, 0o666)
+        (self.dir / "ledger").symlink_to(self.disk)
+        self.socket, self.preload, self.process = self.dir / "voltd.sock", preload, None
+
+    def mount_it(self):
+        """None, or why it cannot be."""
+        status, _, err = run("mount", "-t", "ext4", self.disk, str(self.mount))
+        return err if status else None
 
     def start(self):
         """None, or why it does not serve."""
@@ -94,7 +103,7 @@ class Voltd:
                  "HOME=/tmp", *([f"LD_PRELOAD={self.preload}"] if self.preload else []), "voltd", "--user",
                  "--workers", "1", "--runtime-dir", str(self.dir), "--state-dir", str(self.mount / "state")),
                 stdin=subprocess.DEVNULL, stdout=err, stderr=err, cwd="/")
-        if until(lambda: self.process.poll() is not None or self.serves()) and self.process.poll() is None:
+        if until(lambda: self.process.poll() is not None or self.serves(), LIMIT * 4) and self.process.poll() is None:
             return None
         return f"voltd does not serve ({self.process.poll()}): {(self.dir / 'stderr').read_text()[-2000:]}"
 
@@ -186,14 +195,11 @@ class Recorder:
 
 def record(secs, *preload):
     voltd = Voltd(0, *preload)
-    os.chmod(voltd.disk, 0o666)
-    voltd.ledger.symlink_to(voltd.disk)
-    run("mount", "-t", "ext4", voltd.disk, str(voltd.mount))
     # What nobody has synced comes to the disk soon, and while clients work.
     for name, value in (("dirty_writeback", 20), ("dirty_expire", 100)):
         pathlib.Path(f"/proc/sys/vm/{name}_centisecs").write_text(str(value))
     recorder = Recorder(voltd)
-    wrong = voltd.start()
+    wrong = voltd.mount_it() or voltd.start()
     threads = [threading.Thread(target=recorder.client, args=(i,), daemon=True) for i in range(3)]
     threads.append(threading.Thread(target=recorder.watcher, daemon=True))
     for t in threads:
@@ -205,6 +211,7 @@ def record(secs, *preload):
             voltd.stop(signal)
             wrong = voltd.start() or wrong
     recorder.stopping.set()
+    os.fsync(recorder.fd)   # of which the log has a flush at its end, whatever voltd does
     print(f"recorded: {recorder.acknowledged} acknowledged, {recorder.ended} ended", flush=True)
     for line in filter(None, [wrong, *recorder.errors]):
         print(f"FAILED recording: {line}", flush=True)
@@ -212,13 +219,10 @@ def record(secs, *preload):
 
 
 def look(number):
-    """What a voltd makes of the disk: what is wrong with it, its jobs, what a submitter who sends all of them
-    again is told, and which commands have run."""
-    voltd, facts = Voltd(number), {"jobs": {}, "again": {}, "elements": {}, "outputs": {}, "ran": []}
-    voltd.ledger.touch()
-    os.chmod(voltd.ledger, 0o666)
-    status, _, err = run("mount", "-t", "ext4", voltd.disk, str(voltd.mount))
-    wrong = err if status else voltd.start()
+    """What a voltd makes of the disk: what is wrong with it, its jobs, and what a submitter who sends all of
+    them again is told."""
+    voltd, facts = Voltd(number), {"jobs": {}, "again": {}, "elements": {}, "outputs": {}}
+    wrong = voltd.mount_it() or voltd.start()
     if wrong:
         return {**facts, "wrong": wrong}
     connection = Connection(voltd.socket)
@@ -226,7 +230,7 @@ def look(number):
     if keys:
         reply = connection.call("SubmitBatch", specs=[spec_of(key) for key in keys])
         facts["again"] = dict(zip(keys, reply["ids"]))
-    until(lambda: all(job.get("wait") == "hold" for job in connection.list(states=OPEN_STATES)))
+    until(lambda: all(job.get("wait") == "hold" for job in connection.list(states=OPEN_STATES)), LIMIT * 4)
     for job in connection.list():
         facts["jobs"][job["spec"]["key"]] = {name: job[name] for name in TOLD if name in job}
     for job in connection.list(elements=True):
@@ -235,8 +239,9 @@ def look(number):
     for key, job in random.Random(number).sample(sorted(facts["jobs"].items()), min(len(facts["jobs"]), 20)):
         if job.get("result") in ("success", "exit") and ".exec." in key:
             facts["outputs"][key] = connection.output(job["id"])
-    facts["ran"] = [line.split()[1] for line in voltd.ledger.read_text().splitlines()]
     voltd.stop()
+    with open(voltd.disk, "r+b") as disk:
+        os.fsync(disk)
     return facts
 
 
@@ -252,5 +257,4 @@ def replay(disks):
 def main(what, *arguments):
     for module in ("virtio_pci", "virtio_blk"):
         run("modprobe", module)
-    until(lambda: os.path.exists("/dev/vda"))
     return {"record": record, "replay": replay}[what](*arguments)
