@@ -27,11 +27,23 @@ static int add(json_t *spec, json_t *claim, struct volt_error *err)
     return json_array_append_new(claims, claim) < 0 ? refuse(err, "not UTF-8") : 0;
 }
 
+/* Refuses "none", which is no limit or no time for other options. */
+static bool is_none(const char *name, size_t len, struct volt_error *err)
+{
+    if (len != 4 || memcmp(name, "none", 4) != 0)
+        return false;
+    (void)refuse(err, "none is no name here; `voltctl edit --no-claims ID` gives up what a "
+                      "job claims");
+    return true;
+}
+
 int claims_add_lock(json_t *spec, const char *name, const char *mode,
                     struct volt_error *err)
 {
     if (!*name)
         return refuse(err, "a name is needed");
+    if (is_none(name, strlen(name), err))
+        return -EINVAL;
     return add(spec, json_pack("{s:s, s:s}", "name", name, "mode", mode), err);
 }
 
@@ -59,6 +71,8 @@ int claims_add_permits(json_t *spec, const char *text, struct volt_error *err)
 
     if (!len)
         return refuse(err, "a name is needed");
+    if (is_none(text, len, err))
+        return -EINVAL;
     if (*at == ':') {
         at++;
         good = (take = read_number(&at, '/')) > 0;
@@ -115,6 +129,8 @@ int claims_add_rate(json_t *spec, const char *text, struct volt_error *err)
     const long long unit = len ? unit_usec(at + 1, len) : 0;
     long long burst = 0;
 
+    if (is_none(text, equals ? (size_t)(equals - text) : strlen(text), err))
+        return -EINVAL;
     at += len ? len + 1 : 0;
     if (strncmp(at, ",burst=", 7) == 0) {
         at += 7;
@@ -143,5 +159,5 @@ int claims_add_own(json_t *spec, struct volt_error *err)
     }
     if (!name)
         return refuse(err, "the job needs a name: give --name");
-    return claims_add_lock(spec, name, "exclusive", err);
+    return add(spec, json_pack("{s:s, s:s}", "name", name, "mode", "exclusive"), err);
 }

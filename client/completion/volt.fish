@@ -478,7 +478,7 @@ complete -c voltctl -n '__volt_verb_is edit' -l after-ok-each -x -a '(__volt_ids
 complete -c voltctl -n '__volt_verb_is edit' -l after-notok-each -x -a '(__volt_ids)' -d '... as --after-notok'
 complete -c voltctl -n '__volt_verb_is edit' -l after-any-each -x -a '(__volt_ids)' -d '... as --after-any'
 complete -c voltctl -n '__volt_verb_is edit' -l after-start-each -x -a '(__volt_ids)' -d '... as --after-start'
-complete -c voltctl -n '__volt_verb_is edit' -l no-after -d 'it waits for no other jobs'
+complete -c voltctl -n '__volt_verb_is edit' -l no-after -d 'it waits for no other jobs, as with --after=none'
 complete -c voltctl -n '__volt_verb_is edit' -l lock -x -a '(__volt_locks)' -d 'your lock NAME, alone'
 complete -c voltctl -n '__volt_verb_is edit' -l lock-shared -x -a '(__volt_locks)' -d 'your lock NAME, with others that share it'
 complete -c voltctl -n '__volt_verb_is edit' -l sem -x -a '(__volt_locks)' -d 'permits of your semaphore NAME'

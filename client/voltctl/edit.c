@@ -35,10 +35,14 @@ static const struct option_entry edit_options[] = {
     {"priority", 'p', "N",
      "-1000 to 1000; higher starts first; in system mode one above 0 is for administrators and root"},
     {"name", 'n', "NAME", "the name to show and to filter by"},
-    {"in", OPT_IN, "TIME", "not before TIME has passed from now on: 30s, 5m, 1h30m"},
+    {"in", OPT_IN, "TIME",
+     "not before TIME has passed from now on: 30s, 5m, 1h30m; an earlier --at is replaced"},
     {"at", OPT_AT, "TIME",
-     "not before this date: \"2026-11-20 10:00\", 22:00, \"tomorrow 06:00\", +2h"},
-    {"now", OPT_NOW, NULL, "as soon as it may: neither --in nor --at counts any more"},
+     "not before this date: \"2026-11-20 10:00\", 22:00, \"tomorrow 06:00\", +2h; an earlier "
+     "--in is replaced"},
+    {"now", OPT_NOW, NULL,
+     "as soon as it may: neither --in nor --at counts any more; so do --in=none and "
+     "--at=none"},
     {"start-by", OPT_START_BY, "TIME",
      "if it has not started by this date (as for --at) it ends as expired; none: at any time"},
     {"after", OPT_AFTER, "ID",
@@ -53,7 +57,7 @@ static const struct option_entry edit_options[] = {
     {"after-notok-each", OPT_AFTER_NOTOK_EACH, "ID", "... as --after-notok"},
     {"after-any-each", OPT_AFTER_ANY_EACH, "ID", "... as --after-any"},
     {"after-start-each", OPT_AFTER_START_EACH, "ID", "... as --after-start"},
-    {"no-after", OPT_NO_AFTER, NULL, "it waits for no other jobs"},
+    {"no-after", OPT_NO_AFTER, NULL, "it waits for no other jobs, as with --after=none"},
     {"lock", OPT_LOCK, "NAME",
      "your lock NAME, alone; what the job claimed before is replaced by all that is given"},
     {"lock-shared", OPT_LOCK_SHARED, "NAME", "your lock NAME, with others that share it"},
@@ -165,6 +169,16 @@ static void set_number(json_t *changes, const char *name, json_int_t n)
     (void)json_object_set_new(changes, name, json_integer(n));
 }
 
+/* Returns the option that says the same, of one with the value none. */
+static int key_of(int key, const char *arg)
+{
+    if (!arg || strcmp(arg, NONE) != 0)
+        return key;
+    if (key == OPT_IN || key == OPT_AT)
+        return OPT_NOW;
+    return key >= OPT_AFTER && key <= OPT_AFTER_START_EACH ? OPT_NO_AFTER : key;
+}
+
 static unsigned asks(int key)
 {
     switch (key) {
@@ -270,11 +284,23 @@ static int take(struct ctl *ctl, struct edit *e, int key)
     return CTL_EXIT_OK;
 }
 
+/* Makes the time that is given the only one: a job of --at and --in begins at the later
+ * of both. */
+static void replace_time(json_t *changes)
+{
+    const bool in = json_object_get(changes, "delay_usec") != NULL;
+    const bool at = json_object_get(changes, "at_usec") != NULL;
+
+    if (in != at)
+        set_number(changes, in ? "at_usec" : "delay_usec", 0);
+}
+
 /* Reads all options. False: return ctl->code. */
 static bool read_options(struct ctl *ctl, struct edit *e)
 {
     int key;
     while ((key = ctl_option(ctl)) != OPTION_END) {
+        key = key_of(key, ctl->options.arg);
         if (key != OPTION_BAD)
             ctl->code = take(ctl, e, key);
         if (key == OPTION_BAD || ctl->code != CTL_EXIT_OK)
@@ -284,6 +310,7 @@ static bool read_options(struct ctl *ctl, struct edit *e)
     ctl->code = check_parts(ctl, e);
     if (ctl->code == CTL_EXIT_OK && e->changes && json_object_size(e->changes) == 0)
         ctl->code = ctl_usage(ctl, "an option is needed that says what is to be changed");
+    replace_time(e->changes);
     return ctl->code == CTL_EXIT_OK;
 }
 

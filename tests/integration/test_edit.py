@@ -396,6 +396,52 @@ def test_what_is_typed_of_times_and_claims(daemon):
         ended(v, job)
 
 
+@pytest.mark.parametrize("over_restart", [False, True])
+def test_the_later_time_replaces_the_earlier(daemon, over_restart):
+    """Where both are typed at once both count, as at the submission."""
+    def times(v, ident):
+        spec = v.ok(JOBS + "Get", {"id": ident, "with_spec": True})["job"]["spec"]
+        return {name for name in ("delay_usec", "at_usec") if name in spec}
+
+    with daemon.connect() as v:
+        _, gate = busy(v, daemon)
+        dated, delayed, begins = (submit(v, tells(daemon), **{name: value}) for name, value in (
+            ("at_usec", now_usec() + 3600 * 1000000), ("delay_usec", 3600 * 1000000), ("at_usec", now_usec() + 3600 * 1000000)))
+        assert daemon.ctl("edit", dated, "--in=2h").code == 0 and times(v, dated) == {"delay_usec"}
+        assert daemon.ctl("edit", delayed, "--at=+2h").code == 0 and times(v, delayed) == {"at_usec"}
+        assert daemon.ctl("edit", begins, "--in=1s").code == 0
+    with restarted(daemon, over_restart) as v:
+        assert (times(v, dated), times(v, delayed), times(v, begins)) == ({"delay_usec"}, {"at_usec"}, {"delay_usec"})
+        assert daemon.ctl("edit", dated, "--in=2h", "--at=+3h").code == 0 and times(v, dated) == {"delay_usec", "at_usec"}
+        gate.touch()
+        ended(v, begins)
+        for job, word in (dated, "--in=none"), (delayed, "--at=none"):
+            assert daemon.ctl("edit", job, word).code == 0 and times(v, job) == set()
+            ended(v, job)
+
+
+def test_none_is_no_job_and_no_name(daemon):
+    with daemon.connect() as v:
+        job = submit(v, sh("true"), hold=True, claims=[{"name": "db", "mode": "exclusive"}])
+        other = submit(v, sh("true"), hold=True)
+        for option in "--after", "--after-any", "--after-start-each":
+            assert daemon.ctl("edit", job, f"--after-any={other}").code == 0 and after_of(v, job) == [(other, "any")]
+            assert daemon.ctl("edit", job, f"{option}=none").code == 0 and after_of(v, job) == []
+        for words, err in (
+                (["--lock=none"], "--lock: none is no name here; `voltctl edit --no-claims ID` gives up what a job claims"),
+                (["--sem=none"], "--sem: none is no name"), (["--sem=none:2"], "--sem: none is no name"),
+                (["--rate=none"], "--rate: none is no name"), (["--lock-shared=none"], "--lock-shared: none is no name"),
+                (["--after=none", f"--after-any={other}"], "--no-after, and a job that it waits for")):
+            r = daemon.ctl("edit", job, *words)
+            assert err in r.err and r.code == 2, (words, r)
+        spec = v.ok(JOBS + "Get", {"id": job, "with_spec": True})["job"]["spec"]
+        assert [c["name"] for c in spec["claims"]] == ["db"]
+        assert daemon.ctl("edit", job, "--no-claims").code == 0
+    r = daemon.submit("--lock=none", "true")
+    assert r.code == 125 and r.out == "" and "--lock: none is no name" in r.err, r
+    assert daemon.submit("-w", "-n", "none", "--singleton", "true").code == 0
+
+
 def after_of(v, ident):
     spec = v.ok(JOBS + "Get", {"id": ident, "with_spec": True})["job"]["spec"]
     return [(e["job"], e["when"]) for e in spec.get("after", [])]
