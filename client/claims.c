@@ -32,8 +32,9 @@ static bool is_none(const char *name, size_t len, struct volt_error *err)
 {
     if (len != 4 || memcmp(name, "none", 4) != 0)
         return false;
-    (void)refuse(err, "none is no name here; `voltctl edit --no-claims ID` gives up what a "
-                      "job claims");
+    (void)refuse(err,
+                 "none is no name here; `voltctl edit --no-claims ID` gives up what a "
+                 "job claims");
     return true;
 }
 

@@ -53,6 +53,43 @@ static int set_delay(json_t *spec, const char *text)
     return r;
 }
 
+static size_t number_len(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+/* Returns the number of permits that seems to be meant by a name such as tape=2, or db:2
+ * of a lock; *len: the length of the name before it. NULL: none. */
+static const char *permits_meant(int key, const char *arg, size_t *len)
+{
+    const size_t at = strcspn(arg, key == OPT_SEM ? "=" : ":=/");
+    const size_t digits = arg[at] ? number_len(arg + at + 1) : 0;
+
+    *len = at;
+    if (key == OPT_RATE || !at || !digits)
+        return NULL;
+    const char end = arg[at + 1 + digits];
+    return !end || (key == OPT_SEM && end == '/') ? arg + at + 1 : NULL;
+}
+
+/* Says what a name is not that looks like something else. */
+static void note_name(int key, const char *option, const char *arg)
+{
+    size_t len;
+    const char *permits = permits_meant(key, arg, &len);
+    const size_t digits = number_len(arg);
+
+    if (key != OPT_RATE && strchr(arg, ','))
+        say("note: --%s: %s is one name; for several give --%s several times", option,
+            arg, option);
+    else if (permits)
+        say("note: --%s: %.*s is one name; permits of a semaphore are --sem=%.*s:%s",
+            option, (int)(len + 1 + number_len(permits)), arg, (int)len, arg, permits);
+    else if (key == OPT_SEM && digits > 0 && (!arg[digits] || arg[digits] == '/'))
+        say("note: --sem: %.*s is the name; permits stand behind one, as --sem=NAME:%s",
+            (int)digits, arg, arg);
+}
+
 static int take_claim(json_t *spec, int key, const char *arg)
 {
     struct volt_error err;
@@ -70,9 +107,8 @@ static int take_claim(json_t *spec, int key, const char *arg)
         r = claims_add_lock(spec, arg, key == OPT_LOCK ? "exclusive" : "shared", &err);
     if (r < 0)
         say("--%s: %s", option, err.text);
-    else if (key != OPT_RATE && strchr(arg, ','))
-        say("note: --%s: %s is one name; for several give --%s several times", option,
-            arg, option);
+    else
+        note_name(key, option, arg);
     return r;
 }
 

@@ -434,6 +434,22 @@ def test_commas_in_the_name_of_a_lock(shared):
     assert shared.submit("--dry-run", "--lock=a", "--rate=api=1/s,burst=2", "true").err == ""
 
 
+@pytest.mark.parametrize("word, said", [
+    ("--sem=tape=2", "--sem: tape=2 is one name; permits of a semaphore are --sem=tape:2"),
+    ("--sem=tape=2/4", "--sem: tape=2 is one name; permits of a semaphore are --sem=tape:2/4"),
+    ("--sem=2", "--sem: 2 is the name; permits stand behind one, as --sem=NAME:2"),
+    ("--sem=2/4", "--sem: 2 is the name; permits stand behind one, as --sem=NAME:2/4"),
+    ("--lock=db:2", "--lock: db:2 is one name; permits of a semaphore are --sem=db:2"),
+    ("--lock-shared=db=2", "--lock-shared: db=2 is one name; permits of a semaphore are --sem=db:2"),
+    ("--lock=db/2", "--lock: db/2 is one name; permits of a semaphore are --sem=db:2"),
+    ("--lock=host:/dev/sda1", None), ("--lock=2", None), ("--sem=2:1/3", None), ("--sem=a=b:2/4", None),
+])
+def test_a_name_that_looks_like_permits(shared, word, said):
+    """What is taken is a name of its own, which protects nothing of what was meant."""
+    r = shared.submit("--dry-run", word, "true")
+    assert r.code == 0 and r.err == (f"volt-submit: note: {said}\n" if said else ""), r
+
+
 def test_one_property(shared):
     job = shared.submit("-w", "-n", "one", "--label=k=v", "true").lines[0]
     assert shared.ctl("show", "-p", "state", job).out == "state=done\n"
