@@ -190,6 +190,14 @@ static void outcome_array(const json_t *counts, const char *held, char *buf, siz
                    job_view_int(counts, "queued"), rests, held);
 }
 
+/* Returns which of the texts is true of a job that is held; of another one "". */
+static const char *held_text(const json_t *job, const char *by_user, const char *by_admin)
+{
+    if (strcmp(job_view_string(job, "wait"), "hold") != 0)
+        return "";
+    return job_view_bool(job, "held_by_admin") ? by_admin : by_user;
+}
+
 int64_t job_view_begin(const json_t *job)
 {
     const json_t *spec = json_object_get(job, "spec");
@@ -244,7 +252,8 @@ void job_view_outcome(const json_t *job, char *buf, size_t size)
     const char *wait = job_view_string(job, "wait");
     int64_t before = job_view_int(job, "wait_position");
     if (json_is_object(counts)) {
-        outcome_array(counts, strcmp(wait, "hold") == 0 ? " (held)" : "", buf, size);
+        outcome_array(counts, held_text(job, " (held)", " (held by an admin)"), buf,
+                      size);
     } else if (strcmp(state, "done") == 0) {
         outcome_done(job, buf, size);
     } else if (strcmp(wait, "array") == 0) {
@@ -258,7 +267,9 @@ void job_view_outcome(const json_t *job, char *buf, size_t size)
         (void)snprintf(buf, size, "%s, waiting for %s %s", state, wait,
                        job_view_string(job, "wait_lock"));
     } else if (strcmp(wait, "hold") == 0) {
-        (void)snprintf(buf, size, "queued, held until `voltctl release`");
+        (void)snprintf(buf, size, "queued, held %s",
+                       held_text(job, "until `voltctl release`",
+                                 "by an admin, until an admin releases it"));
     } else if (strcmp(wait, "replace") == 0) {
         (void)snprintf(buf, size, "queued, waiting for the end of the job it replaces");
     } else if (strcmp(wait, "dependency") == 0) {

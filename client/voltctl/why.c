@@ -3,11 +3,13 @@
 #include "client/job_view.h"
 #include "client/term.h"
 #include "client/voltctl/verbs.h"
+#include "wire/accounts.h"
 
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct option_entry options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
@@ -50,17 +52,38 @@ static int one(struct ctl *ctl, const char *id, void *arg)
     return CTL_EXIT_OK;
 }
 
-static void print_all(const json_t *answer)
+/* Returns whether jobs of others are among them. */
+static bool has_others(const json_t *reasons)
+{
+    const json_t *reason;
+    size_t i;
+    json_array_foreach(reasons, i, reason)
+    {
+        const json_t *uid = json_object_get(reason, "uid");
+        if (uid && json_integer_value(uid) != (json_int_t)geteuid())
+            return true;
+    }
+    return false;
+}
+
+static void print_all(const struct ctl *ctl, const json_t *answer)
 {
     const json_t *reasons = json_object_get(answer, "reasons"), *reason;
     const int64_t others = job_view_int(answer, "others");
+    const bool of_all = has_others(reasons);
     size_t i;
     if (json_array_size(reasons) == 0)
-        (void)puts("none of your jobs waits");
+        term_print("%s\n", ctl->choice.admin || geteuid() == 0
+                               ? "no job waits"
+                               : "none of your jobs waits");
     json_array_foreach(reasons, i, reason)
     {
         int64_t count = job_view_int(reason, "count");
-        term_print("%" PRId64 " job%s, such as %s: %s\n", count, count == 1 ? "" : "s",
+        char name[256] = "";
+        if (of_all)
+            (void)accounts_user((uid_t)job_view_int(reason, "uid"), name, sizeof(name));
+        term_print("%" PRId64 " job%s%s%s, such as %s: %s\n", count,
+                   count == 1 ? "" : "s", of_all ? " of " : "", name,
                    job_view_string(reason, "id"), job_view_string(reason, "text"));
     }
     if (others > 0)
@@ -78,7 +101,7 @@ static int all(struct ctl *ctl, bool json)
     if (json)
         ctl_print_json(reply.parameters);
     else
-        print_all(reply.parameters);
+        print_all(ctl, reply.parameters);
     client_reply_fini(&reply);
     return CTL_EXIT_OK;
 }
@@ -96,8 +119,9 @@ const struct verb verb_why = {
     .operands = "[ID...]",
     .summary = "Say what jobs wait for",
     .text =
-        "Without an id: what your jobs wait for, what most of them do first. Of jobs of\n"
-        "other users it tells numbers only. Of a job that waits for a slot, a lock, a\n"
+        "Without an id: what your jobs wait for, what most of them do first; to root, and\n"
+        "with --all-users to an administrator, what those of each user wait for. Of jobs\n"
+        "of other users it tells numbers only. Of a job that waits for a slot, a lock, a\n"
         "rate or the limit of its array also when it may start, from how long your jobs\n"
         "have run since voltd was started. Of a job that runs: what something inside it\n"
         "waits for, other jobs or a lock, and that its slot is lent meanwhile.\n"

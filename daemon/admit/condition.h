@@ -103,6 +103,9 @@ struct condition *condition_after_due(struct admission *a, unsigned *budget);
 bool condition_after_is_due(const struct admission *a);
 /* Returns the antecedent of an edge; *ret_when: what it has to do. */
 uint64_t condition_after_of(const struct condition *c, enum job_after *ret_when);
+/* Returns the antecedent of the waiter's only unmet edge; 0: it has none or several, or
+ * waits for elements as well. */
+uint64_t condition_after_only(const struct waiter *w, enum job_after *ret_when);
 /* Frees the index at the end of admission, when no job has an edge any more. */
 void condition_after_fini(struct admission *a);
 

@@ -223,6 +223,16 @@ uint64_t condition_after_of(const struct condition *c, enum job_after *ret_when)
     return edge_of(c)->doom.antecedent;
 }
 
+uint64_t condition_after_only(const struct waiter *w, enum job_after *ret_when)
+{
+    const struct condition *c = condition_first(w);
+
+    while (c && c->kind != &condition_after && c->kind->wait != JOB_WAIT_DEPENDENCY)
+        c = c->next;
+    return c && c->kind == &condition_after && !c->next ? condition_after_of(c, ret_when)
+                                                        : 0;
+}
+
 /* --- what happens to antecedents ---------------------------------------------------- */
 
 void condition_after_started(struct admission *a, uint64_t antecedent)

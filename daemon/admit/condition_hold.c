@@ -22,7 +22,9 @@ static int held_explain(const struct condition *c, const struct admission_times 
     const struct held *h = (const struct held *)(const void *)c;
 
     (void)now;
-    return snprintf(ret, size, "held by %s", h->hold.by_admin ? "an admin" : "its user");
+    return snprintf(ret, size, "held by %s",
+                    h->hold.by_admin ? "an admin, until an admin releases it"
+                                     : "its user");
 }
 
 const struct condition_kind condition_hold = {"hold", JOB_WAIT_HOLD, held_free,

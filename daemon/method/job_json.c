@@ -184,6 +184,7 @@ static void put_status(const struct shown *s, const struct job_view *v)
     if (v->wait == JOB_WAIT_LOCK || v->wait == JOB_WAIT_RATE)
         put_text(s, JOB_FIELD_wait_lock, v->wait_lock);
     put_known(s, JOB_FIELD_wait_ends_at_usec, v->wait_ends_usec);
+    put_true(s, JOB_FIELD_held_by_admin, v->held_by_admin);
     put_end(s, &end);
     if (st->step)
         put_text(s, JOB_FIELD_step, st->step);

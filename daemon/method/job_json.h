@@ -9,17 +9,19 @@
 /* All fields of Job except spec. */
 #define JOB_FIELDS(field)                                                                \
     field(id) field(name) field(kind) field(state) field(wait) field(wait_position)      \
-        field(wait_lock) field(wait_ends_at_usec) field(result) field(exit_status)       \
-            field(signal) field(error) field(step) field(exit_code) field(attempt)       \
-                field(lost_attempts) field(pid) field(uid) field(queue) field(priority)  \
-                    field(durable) field(lends) field(orphan) field(forgotten)           \
-                        field(survivors) field(survivor_count) field(survivors_unknown)  \
-                            field(left_killed) field(overshoot_bytes) field(contained)   \
-                                field(memory_peak_bytes) field(oom_kills)                \
-                                    field(submitted_at_usec) field(started_at_usec)      \
-                                        field(paused_at_usec) field(paused_usec)         \
-                                            field(ended_at_usec) field(edited)           \
-                                                field(usage) field(cause) field(counts)
+        field(wait_lock) field(wait_ends_at_usec) field(held_by_admin) field(result)     \
+            field(exit_status) field(signal) field(error) field(step) field(exit_code)   \
+                field(attempt) field(lost_attempts) field(pid) field(uid) field(queue)   \
+                    field(priority) field(durable) field(lends) field(orphan)            \
+                        field(forgotten) field(survivors) field(survivor_count)          \
+                            field(survivors_unknown) field(left_killed)                  \
+                                field(overshoot_bytes) field(contained)                  \
+                                    field(memory_peak_bytes) field(oom_kills)            \
+                                        field(submitted_at_usec) field(started_at_usec)  \
+                                            field(paused_at_usec) field(paused_usec)     \
+                                                field(ended_at_usec) field(edited)       \
+                                                    field(usage) field(cause)            \
+                                                        field(counts)
 #define JOB_FIELD_NUMBER(name_) JOB_FIELD_##name_,
 enum job_field { JOB_FIELDS(JOB_FIELD_NUMBER) JOB_FIELD_COUNT };
 extern const char *const job_field_names[]; /* ends with NULL */

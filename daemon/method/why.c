@@ -1,5 +1,5 @@
-/* Why of org.voltd.jobs: what a job waits for, or what most of the asker's jobs wait
- * for. */
+/* Why of org.voltd.jobs: what a job waits for, or what most of the jobs wait for that the
+ * asker sees. */
 #include "daemon/query/why.h"
 #include "daemon/method/methods.h"
 
@@ -16,10 +16,12 @@
 
 #define GROUPS 64 /* different reasons of all jobs */
 
-/* Jobs that wait for the same thing. */
+/* Jobs of a user that wait for the same thing. */
 struct group {
     enum job_wait wait;
+    uid_t uid;
     uint32_t group; /* job_view.wait_group */
+    uint64_t after; /* job_view.wait_after, if it is that of each of them */
     char lock[sizeof(((struct job_view *)0)->wait_lock)];
     uint64_t count;
     uint64_t least_usec, most_usec; /* TIME: when the first and the last of them begin */
@@ -151,9 +153,9 @@ static int tally(void *arg, const struct job_view *v)
 
     if (wait == JOB_WAIT_NONE)
         return 0;
-    while (i < s->n &&
-           (s->groups[i].wait != wait || s->groups[i].group != v->wait_group ||
-            strcmp(s->groups[i].lock, v->wait_lock) != 0))
+    while (i < s->n && (s->groups[i].wait != wait || s->groups[i].uid != v->owner.uid ||
+                        s->groups[i].group != v->wait_group ||
+                        strcmp(s->groups[i].lock, v->wait_lock) != 0))
         i++;
     if (i == GROUPS) {
         s->others++;
@@ -162,6 +164,8 @@ static int tally(void *arg, const struct job_view *v)
     struct group *g = &s->groups[i];
     if (i == s->n) {
         *g = (struct group){.wait = wait,
+                            .uid = v->owner.uid,
+                            .after = v->wait_after,
                             .group = v->wait_group,
                             .least_usec = v->wait_usec,
                             .first = v->key};
@@ -174,6 +178,8 @@ static int tally(void *arg, const struct job_view *v)
     }
     if (v->wait_usec > g->most_usec)
         g->most_usec = v->wait_usec;
+    if (g->after != v->wait_after)
+        g->after = 0;
     g->count++;
     return 0;
 }
@@ -197,15 +203,19 @@ static void add_last(const struct group *g, char *text, size_t size)
     (void)snprintf(text + len, size - len, ", the last in %s", span);
 }
 
-/* Returns the reason of the group's first job if it is still the same: the job may have
- * gone on. */
-static json_t *group_json(const struct group *g, struct why *why)
+/* Returns the reason of the group's first job if it is that of each of them, and still
+ * the same: the job may have gone on. */
+static json_t *group_json(const struct why_state *s, const struct group *g,
+                          struct why *why)
 {
-    char text[sizeof(g->lock) + 32];
-    size_t i = 0;
+    char text[sizeof(g->lock) + 48];
+    const bool differ = g->wait == JOB_WAIT_DEPENDENCY && g->count > 1 && !g->after;
+    size_t i = differ ? why->n : 0;
 
     if (g->wait == JOB_WAIT_TURN)
         (void)snprintf(text, sizeof(text), "starts soon");
+    else if (differ)
+        (void)snprintf(text, sizeof(text), "until other jobs have ended or started");
     else
         (void)snprintf(text, sizeof(text), "%s%s%s", job_wait_name(g->wait),
                        g->lock[0] ? " " : "", g->lock);
@@ -218,6 +228,8 @@ static json_t *group_json(const struct group *g, struct why *why)
                                  i < why->n ? why->reason[i].text : text);
     wire_set(&reason, "count", json_integer((json_int_t)g->count));
     wire_set(&reason, "id", job_id_to_json(g->first.id, JOB_NO_INDEX));
+    if (!s->filter.of_user)
+        wire_set(&reason, "uid", json_integer(g->uid));
     return reason;
 }
 
@@ -232,7 +244,7 @@ static enum volt_poll answer_all(struct volt_cx *cx, struct call *call,
 
         if (ask_poll(cx, call, &g->first, &why, &r) == VOLT_PENDING)
             return VOLT_PENDING;
-        wire_add(&s->reasons, group_json(g, &why));
+        wire_add(&s->reasons, group_json(s, g, &why));
         if (!s->reasons)
             return call_abort(call);
     }
@@ -275,8 +287,9 @@ static int begin(struct call *call, struct why_state *s)
 
     if (params_read(call, fields, &s->in) < 0)
         return -EINVAL;
-    s->filter = (struct job_filter){
-        .states = (1u << JOB_DONE) - 1, .of_user = true, .uid = call_peer(call)->uid};
+    s->filter = (struct job_filter){.states = (1u << JOB_DONE) - 1,
+                                    .of_user = !auth_sees_all(call_asker(call)),
+                                    .uid = call_peer(call)->uid};
     s->walk = (struct query_walk){.bytes = CORE_BYTES, .specs = QUERY_SPECS_NONE};
     s->begun = true;
     return 0;

@@ -25,8 +25,11 @@ struct job_view {
     uint64_t wait_ends_usec; /* ... until this date; 0: not known */
     uint32_t wait_group;     /* jobs with the same wait for the same thing have the same
                               * group, among equal `wait` and `wait_lock` */
+    uint64_t wait_after;     /* DEPENDENCY: the same for jobs that wait for the same one
+                              * job in the same way; 0: for several, or elements */
     uint64_t wait_position;  /* jobs in front of it in its queue */
     char wait_lock[JOB_CLAIM_BYTES + 1]; /* LOCK, RATE: its name */
+    bool held_by_admin;                  /* HOLD: only admins release it */
     bool lends; /* its slot, while something inside it waits: core/lent.h */
     bool durable;
     bool orphan;                /* only a record is known */

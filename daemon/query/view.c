@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/admit/condition.h"
 #include "daemon/admit/explain.h"
 #include "daemon/admit/named.h"
 #include "daemon/auth/auth.h"
@@ -150,6 +151,20 @@ static void view_place(const struct explain_brief *brief, struct job_view *v)
                        named_name(brief->resource));
 }
 
+/* Sets what jobs that wait for other jobs, or for a release, may have in common. */
+static void view_condition(const struct job *job, struct job_view *v)
+{
+    enum job_after when = JOB_AFTER_OK;
+    const uint64_t antecedent =
+        v->wait == JOB_WAIT_DEPENDENCY ? condition_after_only(&job->waiter, &when) : 0;
+
+    if (v->wait == JOB_WAIT_HOLD)
+        v->held_by_admin = conditions_held(job) == JOB_HELD_BY_ADMIN;
+    v->wait_group = v->held_by_admin;
+    if (antecedent)
+        v->wait_after = antecedent << 2 | (uint64_t)when;
+}
+
 static void view_wait(struct core *core, const struct job *job, int64_t offset,
                       struct job_view *v)
 {
@@ -169,6 +184,7 @@ static void view_wait(struct core *core, const struct job *job, int64_t offset,
         v->wait = JOB_WAIT_TIME;
     else if (is_queued(v) && waits_for_elements(job, offset))
         v->wait = JOB_WAIT_DEPENDENCY;
+    view_condition(job, v);
     if (v->wait == JOB_WAIT_TIME) {
         v->wait_usec = rest ? rest : conditions_time_left(core, job);
         v->wait_ends_usec = v->wait_usec < LONGEST ? jobs_now_usec() + v->wait_usec : 0;

@@ -89,6 +89,7 @@ static void add_of_admission(struct core *core, uid_t uid, const struct waiter *
 {
     const struct admission_times now = {waiting_now(core), jobs_now_usec()};
     struct reason reasons[WHY_MOST];
+    struct hold hold;
     size_t n = explain(parts_of(core)->admit, w, now.boottime, reasons, WHY_MOST);
 
     ret->n = n < WHY_MOST ? n : WHY_MOST;
@@ -100,6 +101,8 @@ static void add_of_admission(struct core *core, uid_t uid, const struct waiter *
     }
     for (size_t i = 0; i < ret->n; i++) {
         ret->reason[i].wait = wait_of(&reasons[i]);
+        if (ret->reason[i].wait == JOB_WAIT_HOLD && condition_hold_of(w, &hold))
+            ret->reason[i].group = hold.by_admin;
         if (ret->reason[i].wait == JOB_WAIT_LOCK)
             holder_add(core, uid, now.realtime, &reasons[i]);
         ret->reason[i].pid = reasons[i].holder_pid;

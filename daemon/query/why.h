@@ -39,7 +39,7 @@ struct why {
     size_t n;     /* reasons; 0: waits for nothing */
     struct why_reason {
         enum job_wait wait;
-        uint32_t group;         /* explain.h: of a waiter in the line; otherwise 0 */
+        uint32_t group;         /* job_view.wait_group */
         pid_t pid;              /* of the process whose lease holds the lock; 0: none */
         char text[REASON_TEXT]; /* one line */
     } reason[WHY_MOST];

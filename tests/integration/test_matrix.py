@@ -92,3 +92,35 @@ def test_voltctl_finds_the_socket_for_what_its_user_may(system):
     r = ctl("other", "queue", "set", "default", "slots=4")
     assert r.returncode == 1 and "only root, and administrators through control.sock, may change queues" in r.stderr, r
     assert matrix.ask("root", JOBS + "Cancel", {"ids": [job]})["parameters"] == {"count": 1}
+
+
+def test_what_the_jobs_of_others_wait_for(system):
+    """To root, and to an administrator that asks; whose they are is said where they are not all the caller's."""
+    matrix = matrix_of(system)
+    job = matrix.put_job(JOBS + "Hold")
+    program = shutil.copy(BIN / "voltctl", system.dir)
+
+    def ctl(relation, *args):
+        uid = UIDS[relation]
+        return subprocess.run([program, *args], env=system.env, capture_output=True, text=True, user=uid, group=uid,
+                              extra_groups=[], cwd="/", timeout=LIMIT)
+
+    assert ctl("admin", "hold", job, "--all-users").returncode == 0
+    held = f"1 job of {matrix.owner}, such as {job}: held by an admin, until an admin releases it\n"
+    assert ctl("admin", "why").stdout == ctl("other", "why").stdout == "none of your jobs waits\n"
+    assert ctl("admin", "why", "--all-users").stdout == ctl("root", "why").stdout == held
+    assert ctl("owner", "why").stdout == held.replace(f" of {matrix.owner}", "")
+    theirs = matrix.ask("other", JOBS + "Submit", {"spec": {"kind": "noop", "hold": True}})["parameters"]["id"]
+    assert ctl("admin", "hold", theirs, "--all-users").returncode == 0
+    lines = ctl("root", "why").stdout.splitlines()
+    assert len(lines) == 2 and {line.split(",")[0] for line in lines} == {
+        f"1 job of {matrix.owner}", f"1 job of {UIDS['other']}"}, lines
+    assert ctl("root", "cancel", theirs).returncode == 0
+    (reason,) = json.loads(ctl("root", "why", "--json").stdout)["reasons"]
+    assert (reason["uid"], reason["count"]) == (int(matrix.owner), 1)
+    assert "uid" not in json.loads(ctl("owner", "why", "--json").stdout)["reasons"][0]
+    # The same words where the job is shown.
+    assert "held by an admin, until an admin releases it" in ctl("owner", "status", job).stdout
+    assert json.loads(ctl("owner", "list", "--json", job).stdout)[0]["held_by_admin"] is True
+    assert ctl("admin", "release", job, "--all-users").returncode == 0
+    assert ctl("root", "cancel", f"--owner={matrix.owner}").stderr == "voltctl: 1 job asked to end\n"

@@ -338,14 +338,14 @@ static const struct row {
     const struct resource_kind *resource;
 } rows[] = {
     {held, false, "held by its user", OF(hold)},
-    {held, true, "held by an admin", OF(hold)},
+    {held, true, "held by an admin, until an admin releases it", OF(hold)},
     {after, JOB_AFTER_OK, "until job 41 succeeds", OF(after)},
     {after, JOB_AFTER_NOTOK, "until job 41 fails", OF(after)},
     {after, JOB_AFTER_ANY, "until job 41 ends", OF(after)},
     {after, JOB_AFTER_START, "until job 41 runs", OF(after)},
     {never, JOB_AFTER_NOTOK, "job 41 never fails", OF(after)},
-    {elements, JOB_AFTER_OK,
-     "until the same element, for each, of job 41 succeeds", OF(elements)},
+    {elements, JOB_AFTER_OK, "until the same element, for each, of job 41 succeeds",
+     OF(elements)},
     {begins, CLOCK_OF_DELAYS, "begins in 1.5s", OF(begin)},
     {begins, CLOCK_OF_DATES, "begins in 1min 0s", OF(begin)},
     {backs_off, 0, "next attempt in 1.5s", OF(backoff)},
