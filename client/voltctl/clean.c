@@ -95,7 +95,8 @@ static int clean(struct ctl *ctl, struct clean *c)
     if (code == CTL_EXIT_OK && c->json)
         ctl_print_count(count);
     else if ((code == CTL_EXIT_OK || count > 0) && !c->quiet)
-        say("%" PRId64 " job%s removed", count, count == 1 ? "" : "s");
+        say("%" PRId64 " job%s removed%s", count, count == 1 ? "" : "s",
+            count == 0 ? ctl_others_text(ctl, c->filter) : "");
     return code;
 }
 

@@ -1,5 +1,6 @@
 /* See ctl.h. */
 #include "client/voltctl/ctl.h"
+#include "wire/accounts.h"
 #include "wire/duration.h"
 #include "client/job_view.h"
 #include "client/say.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct option_entry help_option[] = {
     {"help", 'h', NULL, "this text"},
@@ -436,6 +438,24 @@ int ctl_filter_take(json_t **filter, int key, const char *arg)
     else
         r = json_object_set_new(*filter, "orphans", json_true());
     return r < 0 ? r : 1;
+}
+
+bool ctl_misses_others(const struct ctl *ctl, const json_t *filter)
+{
+    const char *user = json_string_value(json_object_get(filter, "user"));
+    char name[256], number[16];
+    if (!user || ctl->choice.admin || geteuid() == 0)
+        return false;
+    (void)accounts_user(geteuid(), name, sizeof(name));
+    (void)snprintf(number, sizeof(number), "%u", (unsigned)geteuid());
+    return strcmp(user, name) != 0 && strcmp(user, number) != 0;
+}
+
+const char *ctl_others_text(const struct ctl *ctl, const json_t *filter)
+{
+    return ctl_misses_others(ctl, filter)
+               ? ": jobs of other users are for administrators, with --all-users"
+               : "";
 }
 
 json_t *ctl_strings(char *const *strings, int n)

@@ -160,6 +160,10 @@ enum {
     CTL_OPT_RECONNECT,
     CTL_OPT_DRY_RUN,
 };
+/* Returns whether the filter names another user, whose jobs take --all-users. */
+bool ctl_misses_others(const struct ctl *ctl, const json_t *filter);
+/* Returns what is said of that behind a number of jobs; "" for another filter. */
+const char *ctl_others_text(const struct ctl *ctl, const json_t *filter);
 #define CTL_JSON_OPTION                                                                  \
     {                                                                                    \
         "json", CTL_OPT_JSON, NULL, "JSON on standard output"                            \

@@ -87,7 +87,8 @@ static const struct option_entry edit_options[] = {
     {"label", CTL_OPT_LABEL, "KEY[=VALUE]",
      "likewise: jobs with this label; may be repeated"},
     {"owner", 'u', "USER",
-     "likewise: jobs of this user, by name or number; those of others are for administrators and root"},
+     "likewise: jobs of this user, by name or number; those of others are for administrators "
+     "(--all-users) and root"},
     CTL_TIME_OPTIONS,
     QUIET_AND_JSON,
     CTL_OPTIONS_END,
@@ -402,7 +403,8 @@ static int run(struct ctl *ctl, struct edit *e)
     if (code == CTL_EXIT_OK && e->json)
         ctl_print_count(e->count);
     else if ((code == CTL_EXIT_OK || e->count > 0) && !e->quiet)
-        say("%" PRId64 " job%s %s", e->count, e->count == 1 ? "" : "s", e->done);
+        say("%" PRId64 " job%s %s%s", e->count, e->count == 1 ? "" : "s", e->done,
+            e->count == 0 ? ctl_others_text(ctl, e->filter) : "");
     return code;
 }
 

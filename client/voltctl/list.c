@@ -431,8 +431,7 @@ static void print_closing(struct ctl *ctl, const struct listing *l)
         (void)fputs("No job waits or runs.", stdout);
     else
         print_counts(l);
-    if (l->told == 0 && json_object_get(l->filter, "user") && geteuid() != 0 &&
-        !ctl->choice.admin)
+    if (l->told == 0 && ctl_misses_others(ctl, l->filter))
         (void)fputs(" Those of other users are shown to administrators: --all-users.", stdout);
     bool narrow = term_columns(STDOUT_FILENO) < 90;
     term_print("%s%s\n",

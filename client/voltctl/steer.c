@@ -121,11 +121,12 @@ static int steer(struct ctl *ctl, const struct steer *s)
     if (code == CTL_EXIT_NO_SUCH_JOB && n > 1 && count == 0)
         say("none of the %d has been %s", n, s->words->done);
     const char *why = count == 0 && !s->filter && !s->all ? s->words->none : NULL;
+    const char *others = count == 0 ? ctl_others_text(ctl, s->filter) : "";
     if (code == CTL_EXIT_OK && s->json)
         ctl_print_count(count);
     else if ((code == CTL_EXIT_OK || count > 0) && !s->quiet)
-        say("%" PRId64 " job%s %s%s%s", count, count == 1 ? "" : "s", s->words->done,
-            why ? ": " : "", why ? why : "");
+        say("%" PRId64 " job%s %s%s%s%s", count, count == 1 ? "" : "s", s->words->done,
+            why ? ": " : "", why ? why : "", others);
     return code;
 }
 

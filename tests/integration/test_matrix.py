@@ -122,5 +122,10 @@ def test_what_the_jobs_of_others_wait_for(system):
     # The same words where the job is shown.
     assert "held by an admin, until an admin releases it" in ctl("owner", "status", job).stdout
     assert json.loads(ctl("owner", "list", "--json", job).stdout)[0]["held_by_admin"] is True
+    assert "USER" in ctl("admin", "list", "--all-users").stdout and "USER" not in ctl("owner", "list").stdout
+    for verb in ("hold", "cancel", "clean"):
+        r = ctl("admin", verb, f"--owner={matrix.owner}")
+        assert r.returncode == 0 and r.stderr.endswith(
+            ": jobs of other users are for administrators, with --all-users\n"), (verb, r)
     assert ctl("admin", "release", job, "--all-users").returncode == 0
     assert ctl("root", "cancel", f"--owner={matrix.owner}").stderr == "voltctl: 1 job asked to end\n"

@@ -120,7 +120,9 @@ def test_jobs_of_a_user(private):
     assert r.code == 2 and r.err == "voltctl: --owner: must be a uid, or the name of a user of this machine\n"
     for user, expected in (("12345", f"{theirs}\n"), ("0", ""), ("root", "")):
         assert as_user(private, 12345, "voltctl", "list", "--no-legend", "-o", "id", "-u", user)[:2] == (0, expected)
-    assert as_user(private, 12345, "voltctl", "cancel", "-u", "0")[2] == "voltctl: 0 jobs asked to end\n"
+    assert as_user(private, 12345, "voltctl", "cancel", "-u", "0")[2] == (
+        "voltctl: 0 jobs asked to end: jobs of other users are for administrators, with --all-users\n")
+    assert as_user(private, 12345, "voltctl", "cancel", "-u", "12345")[2] == "voltctl: 0 jobs asked to end\n"
     held = private.submit("--hold", "true").out.strip()
     assert private.ctl("cancel", "-u", "root", "--state=queued").err == "voltctl: 1 job asked to end\n"
     assert private.job(held)["result"] == "cancelled"
