@@ -290,6 +290,7 @@ static const struct known table[] = {
     {"parsable", 0, take_same, "quiet", true, false},
     {"dependency", 'd', take_dependency, "after", false, true},
     {"begin", 'b', take_begin, "at", false, false},
+    {"deadline", 0, take_same, "start-by", false, false},
     {"hold", 'H', take_same, "hold", true, false},
     {"ntasks", 'n', take_ntasks, "", false, false},
     {"cpus-per-task", 'c', take_cpus, "", false, false},
@@ -334,14 +335,19 @@ struct place {
     unsigned line;
 };
 
-/* Returns the equivalent of an option that is left out; NULL: none. */
+#define NEED_NOT "names what this machine need not have, and is left out; if it has, say "
+
+/* Returns what is said of an option that is left out; NULL: it has no equal. */
 static const char *hint_of(const char *word)
 {
     static const char *const hints[][2] = {
-        {"--partition", "#VOLT --queue=NAME"},
-        {"-p", "#VOLT --queue=NAME"},
-        {"--licenses", "#VOLT --sem=NAME:TAKE"},
-        {"-L", "#VOLT --sem=NAME:TAKE"},
+        {"--partition", NEED_NOT "#VOLT --queue=NAME"},
+        {"-p", NEED_NOT "#VOLT --queue=NAME"},
+        {"--licenses", NEED_NOT "#VOLT --sem=NAME:TAKE"},
+        {"-L", NEED_NOT "#VOLT --sem=NAME:TAKE"},
+        {"--exclusive",
+         "is a lock here, and is left out; to run alone of those that claim it, "
+         "say #VOLT --lock=machine"},
     };
     size_t len = word[1] == '-' ? strcspn(word, "=") : 2;
     for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
@@ -379,10 +385,9 @@ static int take(struct sbatch *s, char *const *words, const struct place *at,
         return -EINVAL;
     }
     const char *hint = hint_of(words[0]);
-    say("note: %s: line %u: %s%s%s of Slurm %s, and is left out%s%s", at->path, at->line,
-        words[0], apart ? " " : "", apart ? words[1] : "",
-        hint ? "names what this machine need not have" : "has no equal here",
-        hint ? "; if it has, say " : "", hint ? hint : "");
+    say("note: %s: line %u: %s%s%s of Slurm %s", at->path, at->line, words[0],
+        apart ? " " : "", apart ? words[1] : "",
+        hint ? hint : "has no equal here, and is left out");
     return 0;
 }
 
@@ -399,6 +404,18 @@ int sbatch_line(struct sbatch *s, const char *line, const char *path, unsigned n
         r = take(s, &words.at[i], &at, to, &used);
     word_list_fini(&words);
     return r;
+}
+
+int sbatch_option(const char *name, const char *value, struct word_list *to)
+{
+    struct sbatch s = {.has_path = false};
+    int r = -EINVAL;
+
+    for (size_t i = 0; i < KNOWN; i++)
+        if (strcmp(table[i].name, name) == 0 && !table[i].flag)
+            r = table[i].take(&s, table[i].ours, value, to);
+    sbatch_fini(&s);
+    return r == -ENOMEM || r == 0 ? r : -EINVAL;
 }
 
 /* --- variables ---------------------------------------------------------------------- */

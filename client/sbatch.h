@@ -28,6 +28,9 @@ int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned n
  * the directory or of memory. */
 int sbatch_variables(const struct sbatch *s, struct word_list *to);
 void sbatch_fini(struct sbatch *s);
+/* Adds our options for an option of sbatch, by its long name. Returns 0; -EINVAL: it has
+ * none, or not with this value; -ENOMEM. */
+int sbatch_option(const char *name, const char *value, struct word_list *to);
 /* Adds our options for the jobs that a job waits for: "afterok:17:18,afterany:19", or
  * "singleton". Returns:
  *   0

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static bool is_dependency(const char *value)
@@ -37,6 +38,52 @@ bool slurm_advice_value(const char *value)
         return false;
     say_ours(value);
     return true;
+}
+
+/* Adds the options of sbatch's equal; of a value that means none, ours. */
+static int add_option(const char *option, const char *none, const char *value,
+                      struct word_list *to)
+{
+    const size_t before = to->n;
+    int r = *value ? sbatch_option(option, value, to) : 0;
+
+    if (r == 0 && to->n == before)
+        r = *none ? word_list_add(to, none) : -EINVAL;
+    return r == 0 && strcmp(to->at[to->n - 1], "--singleton") == 0 ? -EINVAL : r;
+}
+
+int slurm_advice_update(const char *word, struct word_list *to)
+{
+    static const struct {
+        const char *name;
+        size_t least; /* letters of an abbreviation */
+        const char *option, *none, *ours;
+    } known[] = {{"StartTime", 2, "begin", "--now", NULL},
+                 {"EligibleTime", 2, "begin", "--now", NULL},
+                 {"Dependency", 3, "dependency", "--no-after", NULL},
+                 {"Nice", 3, "nice", "", NULL},
+                 {"TimeLimit", 5, "time", "--timeout=none", NULL},
+                 {"Deadline", 3, "deadline", "--start-by=none", NULL},
+                 {"Name", 2, "job-name", "", NULL},
+                 {"JobName", 4, "job-name", "", NULL},
+                 {"Priority", 2, NULL, NULL, "priority"},
+                 {"Partition", 3, NULL, NULL, "queue"},
+                 {"Licenses", 3, NULL, NULL, "sem"}};
+    const char *equals = strchr(word, '=');
+    const size_t len = equals ? (size_t)(equals - word) : 0;
+    size_t i = 0;
+
+    while (i < sizeof(known) / sizeof(known[0]) &&
+           (len < known[i].least || len > strlen(known[i].name) ||
+            strncasecmp(word, known[i].name, len) != 0))
+        i++;
+    if (i == sizeof(known) / sizeof(known[0]))
+        return -EINVAL;
+    if (known[i].option)
+        return add_option(known[i].option, known[i].none, equals + 1, to);
+    if (strcmp(known[i].ours, "priority") == 0 && strcmp(equals, "=0") == 0)
+        return word_list_add(to, "hold");
+    return equals[1] ? word_list_addf(to, "--%s=%s", known[i].ours, equals + 1) : -EINVAL;
 }
 
 void slurm_advice_path(const char *option, const char *path)

@@ -2,6 +2,7 @@
 #include "client/say.h"
 #include "client/term.h"
 #include "wire/suggest.h"
+#include "client/voltctl/foreign.h"
 #include "client/voltctl/verbs.h"
 
 #include <getopt.h>
@@ -56,94 +57,6 @@ static void help(void)
         stdout);
 }
 
-/* Verbs of other programs, and their equivalents. */
-static const struct {
-    const char *words, *ours;
-} foreign[] = {
-    {" terminate delete del abort qdel atrm bkill condor_rm ", "voltctl cancel ID"},
-    {" qhold ", "voltctl hold ID"},
-    {" qrls unhold ", "voltctl release ID"},
-    {" suspend freeze bstop qsusp ", "voltctl pause ID"},
-    {" continue cont thaw unpause unsuspend bresume ", "voltctl resume ID"},
-    {" fg ", "voltctl logs -f ID"},
-    {" bg ", "voltctl resume ID"},
-    {" reset-failed ", "voltctl clean --result=failed"},
-    {" killall kill-all cancel-all ", "voltctl cancel --all"},
-    {" rm remove purge forget ", "voltctl clean ID"},
-    {" clear prune ", "voltctl clean --all"},
-    {" reset ", "voltctl cancel --all`, then `voltctl clean --all"},
-    {" ps ls jobs qstat top atq bjobs condor_q list-units list-jobs fq ", "voltctl list"},
-    {" info inspect describe qinfo ", "voltctl status ID"},
-    {" get dump export ", "voltctl show ID"},
-    {" log output tail cat less speek peek bpeek head stdout ", "voltctl logs ID"},
-    {" reason explain ", "voltctl why ID"},
-    {" follow attach nqtail ", "voltctl logs -f ID"},
-    {" watch monitor subscribe ", "voltctl events -f"},
-    {" modify alter change update qalter bmod condor_qedit ", "voltctl edit ID"},
-    {" move-to-queue qmove bswitch ", "voltctl edit -q QUEUE ID"},
-    {" prio priority sprio renice nice ", "voltctl edit -p N ID"},
-    {" switch swap top btop urgent ", "voltctl first ID"},
-    {" signal ", "voltctl kill -s SIGNAL ID"},
-    {" run exec add new push submit create qsub sbatch srun bsub at batch ts tsp nq "
-     "systemd-run salloc ",
-     "volt-submit COMMAND"},
-    {" resize ", "voltctl locks resize"},
-    {" pools licenses semaphores ", "voltctl locks"},
-    {" trace ", "voltctl events"},
-    {" sacct history ", "voltctl list --state=done"},
-    {" metrics statistics sdiag ", "voltctl stats"},
-    {" sinfo ", "voltctl queues"},
-    {" quit exit halt poweroff ", "voltctl shutdown"},
-    {" daemon-reload reconfigure reload-or-restart ", "voltctl reload"},
-};
-
-/* Verbs of other programs without an equivalent, with advice. */
-static const struct {
-    const char *words, *advice;
-} missing[] = {
-    {" restart rerun requeue redo again ",
-     "use `voltctl retry ID`: it submits a job that has ended once more, as a new one; "
-     "`systemctl restart voltd` restarts voltd itself"},
-    {" stop ",
-     "use `voltctl cancel ID`; `voltctl shutdown` or `systemctl stop voltd` ends voltd "
-     "itself"},
-    {" is-active is-failed ping health ",
-     "use `voltctl version`: exit code 3 says that no voltd answers; `voltctl status ID` "
-     "shows a job"},
-    {" journal journalctl ",
-     "use `voltctl logs ID` for a job; what voltd says is in `journalctl -u voltd`, or in "
-     "voltd.log beside the socket of one that volt-submit has started"},
-    {" limits set conf settings ",
-     "`voltctl config` prints all settings, which are those of voltd.conf(5); `voltctl "
-     "queue set NAME SETTING=VALUE` changes a queue"},
-    {" scancel ", "use `voltctl cancel ID`; `voltctl kill -s SIGNAL ID` sends a signal"},
-    {" squeue ",
-     "use `voltctl list`; `voltctl why ID` says what a job waits for, and when it may start"},
-    {" scontrol ",
-     "use `voltctl status ID` for show job; `voltctl hold ID`, `voltctl release ID`; "
-     "`voltctl pause ID` for suspend, `voltctl resume ID`; `voltctl edit ID` for update, `voltctl "
-     "first ID` for top; `voltctl retry ID` for requeue; `voltctl queue` for partitions"},
-    {" start enqueue ",
-     "use `voltctl release ID` for a job that is held, `voltctl resume ID` for one that is "
-     "paused, `voltctl queue resume QUEUE` for a queue; `volt-submit COMMAND` submits one, "
-     "and starts voltd for its user; `systemctl start voltd` starts that of the system"},
-    {" stash ", "use `voltctl hold ID`: it keeps a job that waits from starting"},
-    {" parallel slots limit ",
-     "`voltctl queue set default slots=N` says how many jobs run at a time"},
-    {" enable disable mask unmask is-enabled ",
-     "`systemctl enable voltd.socket` starts voltd when it is needed, with --user that of this "
-     "user"},
-    {" list-timers timers cron crontab ",
-     "there are no calendars; `volt-submit --at TIME` begins a job later, and --import crontab "
-     "prints what cron has"},
-    {" drain undrain ",
-     "use `voltctl queue drain default`: it takes no more jobs; `voltctl queue resume default` "
-     "is the end of that"},
-    {" group groups partition partitions ",
-     "use `voltctl queues`; `voltctl queue create NAME` makes one, `voltctl queue delete NAME` "
-     "takes it away"},
-};
-
 /* Options of other programs (task-spooler) that are verbs here. */
 static const struct option_elsewhere verbs_elsewhere[] = {
     {" -a --all ", "`voltctl list --all`"},
@@ -170,32 +83,10 @@ static const struct option_elsewhere verbs_elsewhere[] = {
     {NULL, NULL},
 };
 
-static bool is_one_of(const char *words, const char *name)
+/* Finds the verb at argv[0]. NULL: after a message. */
+static const struct verb *find(char *const *argv)
 {
-    char word[32];
-    int n = snprintf(word, sizeof(word), " %s ", name);
-
-    return n < (int)sizeof(word) && !strpbrk(name, " ") && strstr(words, word);
-}
-
-/* Returns whether the verb is one of these, after a message. */
-static bool say_ours(const char *name)
-{
-    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
-        if (is_one_of(foreign[i].words, name)) {
-            say("voltctl has no verb %s; use `%s`", name, foreign[i].ours);
-            return true;
-        }
-    for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++)
-        if (is_one_of(missing[i].words, name)) {
-            say("voltctl has no verb %s; %s", name, missing[i].advice);
-            return true;
-        }
-    return false;
-}
-
-static const struct verb *find(const char *name)
-{
+    const char *name = argv[0];
     for (size_t i = 0; i < VERBS; i++)
         if (strcmp(verbs[i]->name, name) == 0)
             return verbs[i];
@@ -205,7 +96,7 @@ static const struct verb *find(const char *name)
     names[VERBS] = "help";
     names[VERBS + 1] = NULL;
     const char *near = suggest(name, names);
-    if (say_ours(name))
+    if (foreign_say(argv))
         return NULL;
     if (*name == '@' || (*name >= '0' && *name <= '9')) {
         say("%s is no verb; use `voltctl status %s`", name, name);
@@ -218,10 +109,11 @@ static const struct verb *find(const char *name)
     return NULL;
 }
 
-static int run_help(const char *name)
+/* Prints the help of the verb at argv[0]; of voltctl where there is none. */
+static int run_help(char *const *argv)
 {
-    const struct verb *verb = name ? find(name) : NULL;
-    if (name && !verb)
+    const struct verb *verb = *argv ? find(argv) : NULL;
+    if (*argv && !verb)
         return CTL_EXIT_USAGE;
     if (verb)
         ctl_help(verb);
@@ -242,7 +134,7 @@ static int run(struct ctl *ctl, int argc, char **argv)
     int key;
     while ((key = options_next(&o)) != OPTION_END) {
         if (key == 'h')
-            return run_help(NULL);
+            return run_help(argv + argc);
         if (key == OPT_VERSION) {
             (void)puts("voltctl " VOLT_VERSION);
             return CTL_EXIT_OK;
@@ -263,8 +155,8 @@ static int run(struct ctl *ctl, int argc, char **argv)
         return CTL_EXIT_USAGE;
     }
     if (strcmp(argv[optind], "help") == 0)
-        return run_help(optind + 1 < argc ? argv[optind + 1] : NULL);
-    ctl->verb = find(argv[optind]);
+        return run_help(argv + optind + 1);
+    ctl->verb = find(argv + optind);
     if (!ctl->verb)
         return CTL_EXIT_USAGE;
     ctl->argc = argc - optind;

@@ -5,12 +5,15 @@
 #include "client/limit_options.h"
 #include "client/say.h"
 #include "client/size.h"
+#include "client/slurm_advice.h"
 #include "client/spec_build.h"
 #include "client/submit_conditions.h"
 #include "client/submit_table.h"
 #include "client/voltctl/verbs.h"
+#include "client/word_list.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +100,15 @@ static const struct option_entry edit_options[] = {
 static const struct option_elsewhere edit_elsewhere[] = {
     CTL_ELSEWHERE,
     {" --hold ", "`voltctl hold ID`"},
+    {" --begin -b ", "--at=TIME, or --in=TIME"},
+    {" --dependency --depend --depends --depends-on ", "--after=ID, or --after-any=ID"},
+    {" --nice --qos ", "--priority=N, where a higher one starts first"},
+    {" --deadline ", "--start-by=TIME"},
+    {" -t --time --time-limit ",
+     "--timeout=TIME, as 10m or 2h: a number alone is seconds, not minutes"},
+    {" --partition ", "--queue=QUEUE"},
+    {" -J --job-name ", "--name=NAME"},
+    {" --licenses ", "--sem=NAME:TAKE"},
     {" --state --result --failed --orphans ",
      OPTION_LEAVE_OUT ": only jobs that wait are edited"},
     {" -d --chdir -e --env --all-env --no-env --umask --stdin --output -o --error "
@@ -296,6 +308,32 @@ static void replace_time(json_t *changes)
         set_number(changes, in ? "at_usec" : "delay_usec", 0);
 }
 
+/* Refuses an operand such as priority=5 with the option that is meant. Returns false if
+ * there is one. */
+static bool has_no_settings(struct ctl *ctl)
+{
+    for (int i = optind; i < ctl->argc; i++) {
+        const char *word = ctl->argv[i];
+        const size_t len = strcspn(word, "=");
+        struct word_list words = {0};
+        const char *ours = NULL;
+
+        for (const struct option_entry *o = edit_options; word[len] && o->help; o++)
+            if (strlen(o->name) == len && strncmp(o->name, word, len) == 0)
+                ours = word;
+        if (word[len] && slurm_advice_update(word, &words) == 0)
+            ctl->code = *words.at[0] == '-'
+                            ? ctl_usage(ctl, "%s: did you mean %s?", word, words.at[0])
+                            : ctl_usage(ctl, "%s: did you mean `voltctl hold`?", word);
+        else if (ours)
+            ctl->code = ctl_usage(ctl, "%s: did you mean --%s?", word, word);
+        word_list_fini(&words);
+        if (ctl->code != CTL_EXIT_OK)
+            return false;
+    }
+    return true;
+}
+
 /* Reads all options. False: return ctl->code. */
 static bool read_options(struct ctl *ctl, struct edit *e)
 {
@@ -308,7 +346,7 @@ static bool read_options(struct ctl *ctl, struct edit *e)
             return false;
         e->asks |= asks(key);
     }
-    ctl->code = check_parts(ctl, e);
+    ctl->code = e->changes && !has_no_settings(ctl) ? ctl->code : check_parts(ctl, e);
     if (ctl->code == CTL_EXIT_OK && e->changes && json_object_size(e->changes) == 0)
         ctl->code = ctl_usage(ctl, "an option is needed that says what is to be changed");
     replace_time(e->changes);

@@ -97,15 +97,26 @@ def names(ours, typed):
     return LONG.get(option, option)
 
 
+def in_full(line):
+    """The words of a line, with long options and their values apart."""
+    words = [LONG.get(w, w) for w in shlex.split(line)]
+    return [part for w in words for part in (w.split("=", 1) if w.startswith("--") else [w])]
+
+
 @pytest.mark.parametrize("tool", TYPED)
 def test_what_fingers_type_works_or_names_the_line(home, tool):
     assert home.ctl("queue", "create", "gpu").code == 0
     for theirs, ours in TABLES[tool]:
         with home.connect() as v:
-            words = here(with_ids(theirs, v, job_for(v, home, ours.split())))
+            both = with_ids(f"{theirs}\n{ours}", v, job_for(v, home, ours.split()))
+        line = both.split("\n")[1]
+        words = here(both.split("\n")[0])
         r = home.run(words[0], *words[1:])
         if r.code != 0 and not any(theirs.startswith(x) for x in OTHERS_HERE):
             assert r.code in (2, 125, 127) and r.out == "" and names(ours, words) in r.err, (theirs, ours, r)
+            if theirs.startswith("scontrol"):  # as it is to be typed, with the id
+                (said,) = re.findall(r"use `(.*)`$", r.err, re.M)
+                assert in_full(said) == in_full(line), (theirs, ours, r)
         home.ctl("cancel", "--all")
 
 

@@ -294,6 +294,55 @@ def test_verbs_of_others(shared, verb, ours):
     assert r.code == 2 and f"voltctl has no verb {verb}; use `{ours}`" in r.err, r
 
 
+@pytest.mark.parametrize("words, line", [
+    ("parallel 2 --group gpu", "voltctl queue set gpu max=2"), ("parallel 2 -g gpu", "voltctl queue set gpu max=2"),
+    ("parallel --group=gpu 3", "voltctl queue set gpu max=3"),
+    ("group add gpu --parallel 2", "voltctl queue create gpu max=2"), ("group add gpu -p2", "voltctl queue create gpu max=2"),
+    ("group add gpu", "voltctl queue create gpu"), ("group remove gpu", "voltctl queue delete gpu"),
+    ("top 6 7", "voltctl first 6 7"), ("create gpu2", "voltctl queue create gpu2"),
+    ("create PartitionName=gpu2", "voltctl queue create gpu2"),
+    ("scontrol update JobId=6 StartTime=22:00", "voltctl edit 6 --at=22:00"),
+    ("scontrol update jobid=6 StartTime=now+1hour Priority=5", "voltctl edit 6 --in=1hour --priority=5"),
+    ("scontrol update JobId=6 StartTime=now", "voltctl edit 6 --now"),
+    ("scontrol update JobId=6_2 Dependency=afterok:3:4,afterany:5", "voltctl edit 6_2 --after-ok=3,4 --after-any=5"),
+    ("scontrol update JobId=6 Dependency=", "voltctl edit 6 --no-after"),
+    ("scontrol update JobId=6 Priority=0", "voltctl hold 6"), ("scontrol update JobId=6 Nice=-7", "voltctl edit 6 --priority=7"),
+    ("scontrol update JobId=6 TimeLimit=1-0", "voltctl edit 6 --timeout=86400s"),
+    ("scontrol update JobId=6 TimeLimit=UNLIMITED", "voltctl edit 6 --timeout=none"),
+    ("update JobId=6 Name=x Licenses=tape:2", "voltctl edit 6 --name=x --sem=tape:2"),
+    ("scontrol update PartitionName=gpu State=DRAIN", "voltctl queue drain gpu"),
+    ("scontrol show job 6", "voltctl status 6"), ("scontrol requeue JobId=6", "voltctl retry 6"),
+    ("scontrol write batch_script 6", "voltctl show --script 6"), ("scontrol uhold 6,7", "voltctl hold 6,7"),
+])
+def test_lines_of_others_with_their_ids(shared, words, line):
+    words = words.split()
+    r = shared.ctl(*words)
+    assert r.code == 2 and r.err == f"voltctl: voltctl has no verb {words[0]}; use `{line}`\n", r
+
+
+@pytest.mark.parametrize("words, said", [
+    ("scontrol update JobId=6 Features=x", "`voltctl edit ID` for update"), ("scontrol update JobId=6", "`voltctl edit ID` for"),
+    ("scontrol update JobId=6 Dependency=singleton", "`voltctl edit ID` for"), ("scontrol show config", "`voltctl edit ID` for"),
+    ("scontrol update JobId=6 ArrayTaskThrottle=4", "`voltctl locks resize NAME N`"), ("parallel 2", "queue set QUEUE max=N"),
+    ("create ./build", "volt-submit COMMAND"), ("create", "volt-submit COMMAND"), ("top", "use `voltctl list`"),
+    ("group", "use `voltctl queues`"), ("update", "use `voltctl edit ID`"), ("help parallel", "queue set QUEUE max=N"),
+])
+def test_lines_of_others_without_a_line_here(shared, words, said):
+    r = shared.ctl(*words.split())
+    assert r.code == 2 and said in r.err, r
+
+
+@pytest.mark.parametrize("words, said", [
+    (["6", "priority=5"], "priority=5: did you mean --priority=5?"), (["6", "StartTime=22:00"], "did you mean --at=22:00?"),
+    (["6", "timeout=5m"], "timeout=5m: did you mean --timeout=5m?"), (["6", "Priority=0"], "did you mean `voltctl hold`?"),
+    (["6", "--begin=22:00"], "use --at=TIME, or --in=TIME"), (["6", "--dependency=afterok:3"], "use --after=ID"),
+    (["6", "--nice=5"], "use --priority=N, where a higher one"), (["6", "what=x"], "an option is needed"),
+])
+def test_edits_of_others(shared, words, said):
+    r = shared.ctl("edit", *words)
+    assert r.code == 2 and said in r.err, r
+
+
 @pytest.mark.parametrize("words, ours", [(["-l"], "`voltctl list`"), (["-c", "3"], "`voltctl logs ID`, with -f"),
                                          (["-S", "4"], "`voltctl queue set default slots=N`"), (["--json"], "`voltctl list --json`"), (["-Z"], "")])
 def test_options_that_are_verbs_here(shared, words, ours):

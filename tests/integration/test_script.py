@@ -102,11 +102,22 @@ def test_what_it_waits_for_in_slurm(shared, line, edges):
 @pytest.mark.parametrize("line, field, value", [
     ("-H", "hold", True), ("--hold", "hold", True), ("--begin=now+2hours", "delay_usec", 7200_000_000),
     ("-b now+90", "delay_usec", 90_000_000), ("--begin=now", "delay_usec", None),
-    ("--begin=2100-01-02T10:00:00", "at_usec", 4102567200_000_000)])
+    ("--begin=2100-01-02T10:00:00", "at_usec", 4102567200_000_000),
+    ("--deadline=2100-01-02T10:00:00", "start_by_usec", 4102567200_000_000)])
 def test_when_slurm_would_start_it(shared, line, field, value):
     write(shared, "later.sh", f"#!/bin/sh\n#SBATCH {line}\n")
     r = shared.submit("--dry-run", "later.sh", env={"TZ": "UTC"})
     assert r.json.get(field) == value, r
+
+
+def test_alone_on_the_machine_in_slurm(shared):
+    write(shared, "alone.sh", "#!/bin/sh\n#SBATCH --exclusive\n")
+    r = shared.submit("--dry-run", "alone.sh")
+    assert r.code == 0 and "claims" not in r.json and r.err.splitlines()[0] == (
+        "volt-submit: note: alone.sh: line 2: --exclusive of Slurm is a lock here, and is left out; to run alone of those "
+        "that claim it, say #VOLT --lock=machine"), r
+    write(shared, "alone.sh", "#!/bin/sh\n#VOLT --lock=machine\n")
+    assert shared.submit("--dry-run", "alone.sh").json["claims"][0]["name"] == "machine"
 
 
 def test_slurm(shared):
