@@ -97,8 +97,32 @@ void slurm_advice_path(const char *option, const char *path)
             option, at);
 }
 
+/* Says which option of ours has the value of a property of a unit. */
+static bool is_property(const char *option, const char *value)
+{
+    static const char *const known[][2] = {
+        {"MemoryMax", "mem"},         {"MemoryHigh", "mem-high"},
+        {"MemorySwapMax", "swap"},    {"TasksMax", "pids-max"},
+        {"CPUQuota", "cpu-max"},      {"CPUWeight", "cpu-weight"},
+        {"IOWeight", "io-weight"},    {"RuntimeMaxSec", "timeout"},
+        {"UMask", "umask"},           {"WorkingDirectory", "chdir"},
+        {"Environment", "env"},       {"TimeoutStopSec", "kill-after"},
+        {"KillSignal", "stop-signal"}};
+    const char *equals = value ? strchr(value, '=') : NULL;
+
+    for (size_t i = 0; equals && i < sizeof(known) / sizeof(known[0]); i++)
+        if (strlen(known[i][0]) == (size_t)(equals - value) &&
+            strncmp(value, known[i][0], strlen(known[i][0])) == 0) {
+            say("unknown option %s; use --%s%s", option, known[i][1], equals);
+            return true;
+        }
+    return false;
+}
+
 bool slurm_advice_option(const char *option, const char *value)
 {
+    if (strcmp(option, "--property") == 0)
+        return is_property(option, value);
     if (strcmp(option, "--dependency") != 0 || !value || !is_dependency(value))
         return false;
     say_ours(value);

@@ -9,7 +9,8 @@
 /* Returns whether an option's value is such a text, as afterok:17:18, and no file. Then
  * prints what to write here. */
 bool slurm_advice_value(const char *value);
-/* Likewise for an unknown option. value NULL: none. */
+/* Likewise for an unknown option, also --property=MemoryMax=500M of systemd-run. value
+ * NULL: none. */
 bool slurm_advice_option(const char *option, const char *value);
 /* Adds the option of voltctl edit for a word of `scontrol update`, as StartTime=22:00,
  * in any case and abbreviated; "hold" for a priority of 0. Returns 0; -EINVAL: it has

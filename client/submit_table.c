@@ -241,8 +241,10 @@ const struct option_elsewhere submit_elsewhere[] = {
      "--retry=N: it runs again after each end that is no success; --retry-on=RESULTS"},
     {" --success-exit-status ",
      "--success=CODES, with 0 among them where that is success"},
-    {" --property --slice --scope ",
-     "--timeout, --umask and others by name; `ulimit` for limits, which are passed on"},
+    {" --property ", "--timeout, --mem, --cpu-max, --umask and others by name"},
+    {" --slice --scope ", OPTION_LEAVE_OUT
+     ": a job has a cgroup of its own where systemd starts voltd, and --mem, "
+     "--cpu-max and others limit it"},
     {" --machine -M --host --clusters --nodelist --nodes ",
      OPTION_LEAVE_OUT ": jobs run on this machine"},
     {" -G -g --group --account -A ", "--queue=QUEUE, or --label=KEY=VALUE to find it by"},

@@ -35,6 +35,19 @@ int params_read(struct call *call, const struct field *table, void *out)
     return r;
 }
 
+/* What does the nearest to each limit without a cgroup. */
+static const char *const without_cgroup[] = {
+    "`ulimit -v` before volt-submit limits the memory of each process",
+    "`ulimit -v` before volt-submit limits the memory of each process",
+    "nothing limits swap",
+    "`ulimit -u` before volt-submit limits the processes of the user",
+    "`taskset -c 0 COMMAND` runs on one CPU",
+    "`nice COMMAND` runs behind others",
+    "`ionice -c 3 COMMAND` uses disks that are idle"};
+
+_Static_assert(sizeof(without_cgroup) / sizeof(without_cgroup[0]) == JOB_CGROUP_LIMITS,
+               "a text each, in the order of SPEC_CGROUP");
+
 /* Refuses limits where no keeper could have a cgroup for them. */
 static int check_limits(const struct call *call, const struct job_spec *spec,
                         struct field_error *err)
@@ -45,13 +58,13 @@ static int check_limits(const struct call *call, const struct job_spec *spec,
     if (!given || !job_kinds[spec->kind].is_process ||
         jobs_may_be_limited(call_service(call)->core))
         return 0;
-    (void)snprintf(field, sizeof(field), "limits.%s",
-                   job_cgroup_names[__builtin_ctz(given)]);
+    const int limit = __builtin_ctz(given);
+    (void)snprintf(field, sizeof(field), "limits.%s", job_cgroup_names[limit]);
     return field_fail(
         err, field,
         "needs a cgroup for the job, which a voltd has only where systemd starts it: as "
-        "the service of the system, or by `systemctl --user start voltd`. Without one "
-        "`ulimit -v` before volt-submit limits the memory of each process");
+        "the service of the system, or by `systemctl --user start voltd`. Without one %s",
+        without_cgroup[limit]);
 }
 
 int check_rights(const struct call *call, const struct job_spec *spec,

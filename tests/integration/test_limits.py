@@ -108,6 +108,8 @@ def test_a_voltd_with_a_keeper_of_its_own_refuses_them(shared):
     for option in GIVEN:
         r = shared.submit(option, "--", "true")
         assert r.code == 125 and r.err.startswith(f"volt-submit: {option.split('=')[0]}: {why}"), r
+        assert ("`ulimit -v`" in r.err) == option.startswith("--mem"), r  # the nearest to it, and nothing else
+    assert "Without one `nice COMMAND` runs behind others" in shared.submit("--cpu-weight=10", "--", "true").err
     r = shared.submit("-f", "-", input='{"argv": ["true"], "limits": {"pids_max": 7}}\n')
     assert r.code == 125 and f"limits.pids_max: {why}" in r.err, r
     job = shared.submit("--hold", "--", "true").out.strip()

@@ -283,8 +283,10 @@ def test_a_label_that_is_given_twice(shared):
 
 @pytest.mark.parametrize("words, answer", [
     (["--retries=3"], "--retries; use --retry=N: so many attempts more than the first one"),
-    (["--property=MemoryMax=1G"], "--property; use --timeout, --umask and others by name; `ulimit` for limits, which are "
-                                  "passed on"),
+    (["--property=MemoryMax=1G"], "--property; use --mem=1G"), (["--property", "CPUQuota=50%"], "--property; use --cpu-max=50%"),
+    (["--property=ProtectHome=yes"], "--property; use --timeout, --mem, --cpu-max, --umask and others by name"),
+    (["--slice=x"], "--slice; leave it out: a job has a cgroup of its own where systemd starts voltd, and --mem, --cpu-max and "
+                    "others limit it"),
     (["--machine=x"], "--machine; leave it out: jobs run on this machine"),
     (["-l"], "-l; use `voltctl list`"),
     (["--user=root"], None), (["--requeue"], "--requeue; use --on-lost=retry, where the machine fails; --retry=N, where the job does"),
