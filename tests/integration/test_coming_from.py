@@ -19,7 +19,7 @@ TYPED = ["PUEUE", "TASK-SPOOLER", "SLURM"]
 RUNS = {"pause", "kill", "resume"}
 ENDED = {"clean", "logs", "retry", "wait"}
 # What the same letters and verbs are here is another thing; the page says so of the letters.
-OTHERS_HERE = {"ts -d", "ts -n", "ts -f", "ts -w", "ts -E", "ts -D", "pueue edit", "pueue kill", "srun"}
+OTHERS_HERE = {"ts -d", "ts -n", "ts -f", "ts -w", "ts -E", "pueue edit", "pueue kill", "srun"}
 LONG = {"-n": "--name", "-q": "--queue", "-p": "--priority", "-F": "--follow", "-w": "--wait"}
 
 
