@@ -30,7 +30,7 @@ enum {
 static const struct option_entry list_options[] = {CTL_JSON_OPTION, CTL_OPTIONS_END};
 
 static const struct table_column columns[COLUMNS] = {
-    [NAME] = {.title = "NAME", .flexible = true},
+    [NAME] = {.title = "NAME"}, /* whole, as it is to be typed */
     [STATE] = {.title = "STATE"},
     [SLOTS] = {.title = "SLOTS", .align = TABLE_RIGHT},
     [NOMINAL] = {.title = "NOMINAL", .align = TABLE_RIGHT, .optional = true, .rank = 2},

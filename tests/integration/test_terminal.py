@@ -172,6 +172,15 @@ def test_tables_keep_their_columns(shared, columns):
         assert width(row) <= columns, out
 
 
+def test_queues_have_their_whole_names(private):
+    """What is typed is not cut as long as something else can be."""
+    private.start()
+    for name in "nightly-builds-of-all", "gpu":
+        assert private.ctl("queue", "create", name, "nominal=1", "max=2", "weight=3", "default-timeout=1h").code == 0
+    out = on_terminal(private, "voltctl", "queues", columns=80)
+    assert "nightly-builds-of-all " in out and max(map(width, out.splitlines())) <= 80, out
+
+
 @pytest.mark.parametrize("columns", [20, 21, 22, 40, 80])
 def test_stats_fit(shared, columns):
     out = on_terminal(shared, "voltctl", "stats", columns=columns)
