@@ -5,6 +5,7 @@
 #include "client/job_view.h"
 #include "client/last_list.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,12 @@ static int add_word(json_t *spec, const char *word, const struct manner *how,
         return add_as(spec, "key", behind(word, KEY), how);
     if (id_range_parse(word, &range) == 0 && !range.with_array && range.first > 0)
         return add_range(spec, &range, how);
+    if (isalpha((unsigned char)*word) && strcspn(word, ":=") == strlen(word)) {
+        (void)snprintf(err->text, sizeof(err->text),
+                       "%.100s is no id: try name:%.100s, your newest job of that name",
+                       word, word);
+        return -EINVAL;
+    }
     (void)snprintf(
         err->text, sizeof(err->text),
         "%.100s is no job: expected are 17, 12-40, @last, name:NAME or key:KEY, with "

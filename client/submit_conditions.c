@@ -180,9 +180,13 @@ int submit_conditions_check(const json_t *spec)
 {
     const uint64_t delay = (uint64_t)job_view_int(spec, "delay_usec");
     const uint64_t by = (uint64_t)job_view_int(spec, "start_by_usec");
-    if (!delay || !by || job_view_now() + delay <= by)
+    const uint64_t at = (uint64_t)job_view_int(spec, "at_usec");
+    const bool in = delay && by && job_view_now() + delay > by;
+
+    if (!in && !(at && by && at > by))
         return 0;
-    say("--start-by: that is before the time of --in has passed: it could never start");
+    say("--start-by: that is before the time of --%s%s: it could never start",
+        in ? "in" : "at", in ? " has passed" : "");
     return -EINVAL;
 }
 

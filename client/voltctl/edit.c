@@ -350,6 +350,8 @@ static bool read_options(struct ctl *ctl, struct edit *e)
     if (ctl->code == CTL_EXIT_OK && e->changes && json_object_size(e->changes) == 0)
         ctl->code = ctl_usage(ctl, "an option is needed that says what is to be changed");
     replace_time(e->changes);
+    if (ctl->code == CTL_EXIT_OK && e->changes && submit_conditions_check(e->changes) < 0)
+        ctl->code = CTL_EXIT_USAGE;
     return ctl->code == CTL_EXIT_OK;
 }
 

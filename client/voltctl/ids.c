@@ -106,31 +106,9 @@ static int find_last(struct ctl *ctl, char *buf, size_t size)
     return r == 0 ? 0 : -1;
 }
 
-/* Adds the user's newest job of that name, for a word that cannot be an id. */
-static int add_named(struct ctl *ctl, const char *word)
-{
-    struct client_tried tried;
-    char id[64];
-    if (!ctl->client &&
-        client_open(&ctl->choice, ADDRESS_JOBS, &ctl->client, &tried) < 0)
-        return wrong(ctl, word, -EINVAL);
-    int r = find_newest(ctl, word, id, sizeof(id));
-    if (r == 1) {
-        say("%s: %s is not a job id, such as 17, 17_3, 12-40 or @last, nor the name of a "
-            "job of yours",
-            ctl->verb->name, word);
-        ctl->code = CTL_EXIT_NO_SUCH_JOB;
-    }
-    if (r != 0)
-        return -1;
-    say("%s: job %s", word, id);
-    return ctl_ids_add(ctl, id);
-}
-
 static bool is_name(const char *word)
 {
-    return isalpha((unsigned char)*word) && !strstr(word, "_[") &&
-           mbstowcs(NULL, word, 0) != (size_t)-1;
+    return isalpha((unsigned char)*word) && mbstowcs(NULL, word, 0) != (size_t)-1;
 }
 
 /* Adds the ids of a range; word: as written. */
@@ -203,6 +181,75 @@ static int add_text(struct ctl *ctl, const char *text, const char *word)
 {
     const char *list = strstr(text, "_[");
     return list ? add_list(ctl, text, list + 1, word) : add_range(ctl, text, word);
+}
+
+static bool is_queue(struct ctl *ctl, const char *name)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    const json_t *queue;
+    bool found = false;
+    size_t i;
+    if (ctl_call(ctl, "org.voltd.queues.List", NULL, &reply) == CTL_EXIT_OK)
+        json_array_foreach(json_object_get(reply.parameters, "queues"), i, queue)
+        {
+            found |= strcmp(job_view_string(queue, "name"), name) == 0;
+        }
+    client_reply_fini(&reply);
+    return found;
+}
+
+static void say_no_job(struct ctl *ctl, const char *word)
+{
+    const char *verb = ctl->verb->name;
+    if ((strcmp(verb, "pause") == 0 || strcmp(verb, "resume") == 0) &&
+        is_queue(ctl, word))
+        say("%s: no job of yours is called %s; of the queue: `voltctl queue %s %s`", verb,
+            word, verb, word);
+    else
+        say("%s: %s is not a job id, such as 17, 17_3, 12-40 or @last, nor the name of a "
+            "job of yours",
+            verb, word);
+    ctl->code = CTL_EXIT_NO_SUCH_JOB;
+}
+
+/* Returns the elements behind a name, as _3, _3-7 or _[1-3]; NULL: none. */
+static const char *elements_behind(const char *word)
+{
+    const char *list = strstr(word, "_["), *last = strrchr(word, '_');
+    if (list)
+        return list;
+    return last && last[1] && !last[1 + strspn(last + 1, "0123456789-")] ? last : NULL;
+}
+
+/* Adds the user's newest job of that name, or elements of it, for a word that cannot be
+ * an id. A job whose whole name ends in _3 is meant before an element. */
+static int add_named(struct ctl *ctl, const char *word)
+{
+    const char *elements = elements_behind(word);
+    struct client_tried tried;
+    char id[64], *name = NULL, *text = NULL;
+    if (!ctl->client && client_open(&ctl->choice, ADDRESS_JOBS, &ctl->client, &tried) < 0)
+        return wrong(ctl, word, -EINVAL);
+    int r = find_newest(ctl, word, id, sizeof(id));
+    if (r == 0)
+        elements = NULL;
+    if (r == 1 && elements) {
+        name = strndup(word, (size_t)(elements - word));
+        r = name ? find_newest(ctl, name, id, sizeof(id)) : no_memory(ctl);
+    }
+    if (r == 1)
+        say_no_job(ctl, word);
+    if (r == 0)
+        say("%s: job %s", name ? name : word, id);
+    if (r == 0 && asprintf(&text, "%s%s", id, elements ? elements : "") < 0) {
+        text = NULL;
+        r = no_memory(ctl);
+    }
+    if (r == 0)
+        r = elements ? add_text(ctl, text, word) : ctl_ids_add(ctl, id);
+    free(name);
+    free(text);
+    return r == 0 ? 0 : -1;
 }
 
 static int add_listed(void *arg, const char *range)

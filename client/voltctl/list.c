@@ -47,7 +47,7 @@ static const struct option_elsewhere elsewhere[] = {
     {" -l --long --full --json-pretty ", "--output=wide, or json"},
     {" --format -O ", "--output=COL,COL: the columns to show"},
     {" -j --jobs ", "the ids alone: voltctl list ID..."},
-    {" -w -q --partition ", "--queue=QUEUE"},
+    {" -w -q -g --group --partition ", "--queue=QUEUE"},
     {" --noheader --no-header --no-headers --no-heading ", "--no-legend"},
     {" -S --starttime --after ", "--since=TIME"},
     {" -E --endtime --before ", "--until=TIME"},

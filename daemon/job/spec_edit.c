@@ -117,7 +117,7 @@ static int check(const struct job_spec *s, const char **ret_field, struct volt_e
         return r;
     if (ret_field)
         *ret_field = "start_by_usec";
-    return error_set(err, -EINVAL, "is before at_usec: it could never start");
+    return error_set(err, -EINVAL, "is before at_usec (--at): it could never start");
 }
 
 /* Puts back the limits that the edit does not name. */

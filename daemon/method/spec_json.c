@@ -241,7 +241,8 @@ static int read_ranges(json_t *value, void *member, struct field_error *err)
         s->ranges[i].step = 1;
         (void)snprintf(place, sizeof(place), "[%zu]", i);
         if (!json_is_object(item))
-            return field_fail(err, place, "must be an object");
+            return field_fail(err, place,
+                              "must be an object, such as {\"first\": 1, \"last\": 10}");
         int r = fields_read(fields, item, 0, &s->ranges[i], err);
         if (r < 0) {
             field_prefix(err, place);
@@ -270,7 +271,9 @@ int read_claims(json_t *value, void *member, struct field_error *err)
     char place[24];
 
     if (n < 1 || n > JOB_CLAIMS_MAX)
-        return field_fail(err, "", "must be a list of 1 to %d claims", JOB_CLAIMS_MAX);
+        return field_fail(
+            err, "", "must be a list of 1 to %d claims, such as [{\"name\": \"db\"}]",
+            JOB_CLAIMS_MAX);
     s->claims = calloc(n, sizeof(*s->claims));
     if (!s->claims)
         return field_no_memory(err);
@@ -281,7 +284,8 @@ int read_claims(json_t *value, void *member, struct field_error *err)
 
         (void)snprintf(place, sizeof(place), "[%zu]", i);
         if (!json_is_object(item))
-            return field_fail(err, place, "must be an object");
+            return field_fail(err, place,
+                              "must be an object, such as {\"name\": \"db\"}");
         int r = fields_read(claim_fields, item, 0, c, err);
         if (r < 0) {
             field_prefix(err, place);
@@ -394,7 +398,8 @@ static const struct field range_fields[] = {
 #define FIELD_array                                                                      \
     {                                                                                    \
         .name = "array", .type = FIELD_STRUCT, .offset = 0, .fields = range_fields,      \
-        .present = FIELD_PRESENT(struct job_spec, is_array)                              \
+        .present = FIELD_PRESENT(struct job_spec, is_array),                             \
+        .example = "{\"first\": 1, \"last\": 10, \"at_once\": 3}"                        \
     }
 
 static const struct field limits_fields[] = {
@@ -414,6 +419,9 @@ static const struct field retry_fields[] = {
 #include "daemon/job/spec_fields.def"
     {.name = NULL},
 };
+
+#define EXAMPLE_retry  "{\"times\": 3}"
+#define EXAMPLE_limits "{\"memory_max\": 1073741824}"
 
 static const struct field spec_fields[] = {
 #define SPEC_NUMBER(tag, member, json, least, most, fallback)                            \
@@ -435,7 +443,11 @@ static const struct field spec_fields[] = {
     SPEC(member, json, FIELD_STRDUP, .min = (least), .max = (most)),
 #define SPEC_OWN(tag, name, json) FIELD_##name,
 #define SPEC_GROUP(name_, json)                                                          \
-    {.name = (json), .type = FIELD_STRUCT, .offset = 0, .fields = name_##_fields},
+    {.name = (json),                                                                     \
+     .type = FIELD_STRUCT,                                                               \
+     .offset = 0,                                                                        \
+     .fields = name_##_fields,                                                           \
+     .example = EXAMPLE_##name_},
 #include "daemon/job/spec_fields.def"
     {.name = NULL},
 };
@@ -481,7 +493,7 @@ static int check(const struct job_spec *s, const struct config *config,
         return -EINVAL;
     if (s->at_usec && s->start_by_usec && s->start_by_usec < s->at_usec)
         return field_fail(err, "start_by_usec",
-                          "is before at_usec: it could never start");
+                          "is before at_usec (--at): it could never start");
     if (job_spec_count(s) > config->max_array)
         return field_fail(err, "array", "must have at most %llu elements",
                           (unsigned long long)config->max_array);

@@ -336,7 +336,9 @@ static int read_one(const struct field *f, json_t *value, unsigned flags, void *
         return read_set(f, value, member, err);
     case FIELD_STRUCT:
         if (!json_is_object(value))
-            return field_fail(err, "", "must be an object");
+            return field_fail(err, "", "must be an object%s%s",
+                              f->example ? ", such as " : "",
+                              f->example ? f->example : "");
         return fields_read(f->fields, value, flags, member, err);
     case FIELD_OBJECT:
     case FIELD_ARRAY:

@@ -54,6 +54,7 @@ struct field {
     int64_t max;    /* the same; 0: no bound, for INT only if both are 0 */
     const char *const *names;   /* ENUM, SET: NULL-terminated */
     const struct field *fields; /* STRUCT */
+    const char *example;        /* STRUCT: a value, for the message; NULL: none */
     /* CUSTOM: returns 0, or field_fail(). member: its address in the struct. */
     int (*read)(json_t *value, void *member, struct field_error *err);
 };

@@ -275,7 +275,7 @@ def test_the_commands(private):
     some = private.submit("--each-line=-", "--", "true", input="1\n2\n").out.split()
     ident = private.submit("--after=@last", "--", "true").out.strip()
     assert f"After: {some[0]}, {some[1]}\n" in private.ctl("status", ident).out
-    for args, text in ((["--after=name:no"], "--after: name:no: you have no such job"), (["--after=soon"], "--after: soon is no job"), ([f"--after={first}_1"], "_1 is no job"),
+    for args, text in ((["--after=name:no"], "--after: name:no: you have no such job"), (["--after=soon"], "--after: soon is no id: try name:soon"), ([f"--after={first}_1"], "_1 is no job"),
                        (["--after=0"], "--after: 0 is no job"), (["--after=,"], "--after: an empty word is no job"), (["--after=7777"], "job 7777 is not known"),
                        (["--after=1-9999"], "--after: must be a list of 1 to 256 jobs")):
         r = private.submit(*args, "--", "true")

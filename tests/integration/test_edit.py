@@ -389,6 +389,8 @@ def test_what_is_typed_of_times_and_claims(daemon):
         for words, err in (
                 (["--at=yesterday"], "--at: yesterday is past"), (["--in=soon"], "--in: soon is not a time"),
                 (["--timeout=x"], "--timeout: x is not a time"), (["--output-limit=x"], "--output-limit: x is not a size"),
+                (["--in=2h", "--start-by=+1h"], "--start-by: that is before the time of --in has passed"),
+                (["--at=+2h", "--start-by=+1h"], "--start-by: that is before the time of --at"),
                 (["--sem=b:x"], "--sem: b:x is not NAME")):
             r = daemon.ctl("edit", job, *words)
             assert err in r.err and r.code == 2, (words, r)
@@ -498,7 +500,7 @@ def test_what_is_typed_of_dependencies(daemon):
         assert daemon.ctl("edit", a, "--no-after", "-p", "-1").code == 0 and after_of(v, a) == []
         for words, err, code in (
                 (["--after=name:other"], "name:other: you have no such job", 4),
-                (["--after=x"], "--after: x is no job", 2),
+                (["--after=x"], "--after: x is no id: try name:x", 2),
                 (["--after=4711"], "after: job 4711 is not known", 1),
                 (["--no-after", "--after-any=1"], "--no-after, and a job that it waits for (--after): one of them", 2),
                 (["--now", "--in=1h"], "--now, and a time that it waits for (--in, --at): one of them", 2),

@@ -1,4 +1,5 @@
 """What people type who know other tools: it works, or the answer is what works here."""
+import json
 import os
 import re
 import shlex
@@ -452,6 +453,64 @@ def test_a_name_that_looks_like_permits(shared, word, said):
     """What is taken is a name of its own, which protects nothing of what was meant."""
     r = shared.submit("--dry-run", word, "true")
     assert r.code == 0 and r.err == (f"volt-submit: note: {said}\n" if said else ""), r
+
+
+@pytest.mark.parametrize("spec, said", [
+    ({"retry": 3}, 'retry: must be an object, such as {"times": 3}'),
+    ({"array": "1-10%3"}, 'array: must be an object, such as {"first": 1, "last": 10, "at_once": 3}'),
+    ({"claims": ["db"]}, 'claims[0]: must be an object, such as {"name": "db"}'),
+    ({"claims": "db"}, 'claims: must be a list of 1 to 16 claims, such as [{"name": "db"}]'),
+    ({"limits": "1G"}, 'limits: must be an object, such as {"memory_max": 1073741824}'),
+    ({"array": {"first": 1, "last": 3, "ranges": ["1-3"]}},
+     'array.ranges[0]: must be an object, such as {"first": 1, "last": 10}'),
+])
+def test_what_is_no_object(shared, spec, said):
+    r = shared.submit("-f", "-", input=json.dumps({"argv": ["true"], **spec}))
+    assert r.code == 125 and r.out == "" and said in r.err, r
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--at=+2h", "--start-by=+1h"], "--start-by: that is before the time of --at: it could never start"),
+    (["--in=2h", "--start-by=+1h"], "--start-by: that is before the time of --in has passed: it could never start"),
+    (["--depends-on=3"], "unknown option --depends-on; use --after=ID, or --after-any=ID"),
+    (["--semaphore=x"], "unknown option --semaphore; use --sem=NAME[:TAKE][/CAPACITY]"),
+    (["--mutex=x"], "unknown option --mutex; use --lock=NAME"),
+    (["--rate-limit=9"], "unknown option --rate-limit; use --rate=NAME=N/UNIT"),
+    (["--mem-limit=9G"], "unknown option --mem-limit; use --mem=SIZE"),
+    (["--after=bad"], "--after: bad is no id: try name:bad, your newest job of that name"),
+    (["--after-any=17,bad"], "--after-any: bad is no id: try name:bad, your newest job of that name"),
+])
+def test_errors_name_what_to_type(shared, words, said):
+    r = shared.submit(*words, "true")
+    assert r.code == 125 and r.out == "" and r.err == f"volt-submit: {said}\n", r
+
+
+def test_elements_of_a_job_by_its_name(private):
+    """As of @last; a job whose whole name is that is meant before."""
+    private.start()
+    array = private.submit("--hold", "--array=1-5", "-n", "arr", "true").lines[0]
+    for words, elements in (("arr_5", [5]), ("arr_2-3", [2, 3]), ("arr_[1-2,4]", [1, 2, 4])):
+        assert ids_of(private, words) == [f"{array}_{i}" for i in elements], words
+        assert f"arr: job {array}" in private.ctl("list", words).err
+    named = private.submit("--hold", "-n", "arr_5", "true").lines[0]
+    assert ids_of(private, "arr_5") == [named]
+    for words, code in ("arr_9", 4), ("ar_5", 4), ("arr_[", 2):
+        r = private.ctl("hold", words)
+        assert r.code == code and r.out == "", (words, r)
+    assert "ar_5 is not a job id" in private.ctl("hold", "ar_5").err
+
+
+def test_a_queue_is_no_job(private):
+    private.start()
+    assert private.ctl("queue", "create", "gpu").code == 0
+    for verb in "pause", "resume":
+        r = private.ctl(verb, "gpu")
+        assert r.code == 4 and r.err == (
+            f"voltctl: {verb}: no job of yours is called gpu; of the queue: `voltctl queue {verb} gpu`\n"), r
+    assert "nor the name of a job of yours" in private.ctl("pause", "cpu").err
+    assert "nor the name of a job of yours" in private.ctl("hold", "gpu").err
+    for option in "-g", "--group":
+        assert private.ctl("list", option, "gpu").err == f"voltctl: unknown option {option}; use --queue=QUEUE\n"
 
 
 def test_one_property(shared):
