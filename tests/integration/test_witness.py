@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, LIMIT
-from jobs import ended, get, listed, sh, submit, wait
+from conftest import BIN, LIMIT, until
+from jobs import ended, get, listed, records, sh, submit, wait
 
 SQLITE = "[Queue]\nSlots=1\n"
 
@@ -142,6 +142,8 @@ def test_an_older_copy(private, end):
     if end == "crash":
         private.stop(signal.SIGKILL)
         private.start()
+        # Beside a record the job would not run again.
+        until(lambda: not records(private), "records of ended jobs to go")
         private.stop(signal.SIGKILL)
     else:
         private.stop()
