@@ -205,6 +205,7 @@ static inline enum task_ran run_task(struct volt_cx *cx, struct volt_task *t)
     }
     cx->task = t;
     cx->woken = false;
+    cx->served = NULL;
     if (t->type->poll(cx, task_state(t)) == VOLT_PENDING) {
         if (__builtin_expect(cx->watched, 0))
             leaves_check_pending(t, cx->woken, cx->worker ? cx->worker->clock : 0);

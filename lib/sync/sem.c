@@ -14,6 +14,17 @@
  * Permits that a queued waiter has already are its own; serving is strictly oldest first,
  * so a large request is not starved by small ones (A-9).
  *
+ * Tasks that take a lock again and again in one poll would never empty a queue that one
+ * holder without a processor has filled: each that is served comes back, finds the
+ * others, and queues behind them, so that each acquisition costs a task switch from then
+ * on. So a waiter is one of two kinds: a returner, which this semaphore has served from
+ * its queue in the same poll, or a newcomer. While a newcomer waits all are served in
+ * order. When permits come and only returners wait, the queue is dissolved: nobody is
+ * served, and all are woken in order to acquire as if nobody waited. In that poll they
+ * have not been served, so who has to queue then is a newcomer: it loses its place once.
+ * struct volt_waiter.newcomer is the invocation of the newest newcomer when the waiter
+ * queued; the queue's head tells whether one is left.
+ *
  * A leaf that is dropped gives back what it has, granted but unseen included (F-E3), and
  * serves the others with it in the same critical section (F-E5): at no time does the
  * counter hold permits while somebody waits.
@@ -102,6 +113,44 @@ bool volt_sem_try_acquire(struct volt_sem *sem, uint64_t n)
     return sem_take(sem, n);
 }
 
+/* Lock held. Takes all waiters out of the queue and tells them why. Returns the permits
+ * that they had already. */
+static __attribute__((cold)) uint64_t
+dismiss_all(struct volt_sem *sem, enum waiter_grant why, struct task_chain *chain)
+{
+    uint64_t back = 0;
+
+    while (sem->tail) {
+        struct volt_waiter *w = sem->tail;
+
+        waiter_unlink(&sem->head, &sem->tail, w);
+        back += w->requested - w->need;
+        waiter_grant(w, why, chain);
+    }
+    return back;
+}
+
+/* Lock held. Queues w. */
+static void queue(struct volt_sem *sem, struct volt_waiter *w, struct volt_task *task,
+                  bool returner)
+{
+    waiter_link(&sem->head, &sem->tail, w, task);
+    if (!returner)
+        w->newcomer = w->invocation;
+    else
+        w->newcomer = w->next ? w->next->newcomer : w->invocation - 1;
+}
+
+/* Lock held, somebody waits: are all that do returners? The oldest is asked first:
+ * it is about to be touched anyway, and the newest is in another's cache. */
+static bool only_returners(const struct volt_sem *sem)
+{
+    const struct volt_waiter *oldest = sem->tail;
+
+    return oldest->newcomer != oldest->invocation &&
+           (int32_t)(oldest->invocation - sem->head->newcomer) > 0;
+}
+
 /* Lock held. Gives k permits to the waiters, oldest first, the rest to the counter.
  * -EOVERFLOW: there was no room for all of the rest. */
 static int serve(struct volt_sem *sem, uint64_t k, struct task_chain *chain)
@@ -113,6 +162,10 @@ static int serve(struct volt_sem *sem, uint64_t k, struct task_chain *chain)
         struct volt_waiter *w = sem->tail;
         uint64_t part;
 
+        if (only_returners(sem)) {
+            k += dismiss_all(sem, GRANT_RETRY, chain);
+            break;
+        }
         VAT_WR(&w->task);
         part = k < w->need ? k : w->need;
         w->need -= part;
@@ -171,17 +224,11 @@ int volt_sem_release(struct volt_sem *sem, uint64_t n)
 void volt_sem_close(struct volt_sem *sem)
 {
     struct task_chain chain = {0};
-    uint64_t back = 0;
+    uint64_t back;
 
     vlock_lock(sem_lock(sem));
     (void)vat_u64_or(permits_cell(sem), SEM_CLOSED, VAT_RLX);
-    while (sem->tail) {
-        struct volt_waiter *w = sem->tail;
-
-        waiter_unlink(&sem->head, &sem->tail, w);
-        back += w->requested - w->need;
-        waiter_grant(w, GRANT_CLOSED, &chain);
-    }
+    back = dismiss_all(sem, GRANT_CLOSED, &chain);
     (void)serve(sem, back, &chain); /* nobody is queued: to the counter, bit cleared */
     vlock_unlock(sem_lock(sem));
     sched_submit_chain(&chain);
@@ -289,13 +336,36 @@ static bool take_or_queue(struct volt_cx *cx, struct volt_sem *sem, struct volt_
         } else if (s == SEM_WAITERS ||
                    vat_u64_cas(permits_cell(sem), &s, SEM_WAITERS, VAT_ACQ, VAT_RLX)) {
             w->need = n - count;
-            waiter_link(&sem->head, &sem->tail, w, cx->task);
+            queue(sem, w, cx->task, cx->served == sem);
             done = false;
             break;
         }
     }
     vlock_unlock(sem_lock(sem));
     return done;
+}
+
+/* w was sent out of the queue. False: it is new again. */
+static __attribute__((cold, noinline)) bool retry(struct volt_sem *sem,
+                                                  struct volt_waiter *w)
+{
+    if (sem_take(sem, w->requested))
+        return true;
+    w->state = WAITER_NEW;
+    return false;
+}
+
+/* w was queued when it was last polled. True: acquired or closed. False: it still waits,
+ * or is new again. */
+static bool served(struct volt_cx *cx, struct volt_sem *sem, struct volt_waiter *w,
+                   const struct volt_sem_acquire *a)
+{
+    if (!waiter_seen(cx, sem_lock(sem), w, a))
+        return false;
+    if (vat_u32_load(waiter_grant_cell(w), VAT_RLX) == GRANT_RETRY)
+        return retry(sem, w);
+    cx->served = sem;
+    return true;
 }
 
 enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a,
@@ -306,12 +376,12 @@ enum volt_poll sem_acquire_slow(struct volt_cx *cx, struct volt_sem_acquire *a,
 
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
+    if (w->state == WAITER_QUEUED)
+        done = served(cx, a->sem, w, a);
     if (w->state == WAITER_NEW || w->state == WAITER_BACK) {
         done = take_or_queue(cx, a->sem, w);
         if (w->state == WAITER_QUEUED)
             leaf_waits(cx, name, a);
-    } else if (w->state == WAITER_QUEUED) {
-        done = waiter_seen(cx, sem_lock(a->sem), w, a);
     }
     if (!done) {
         cx_restore(cx);
@@ -351,7 +421,7 @@ void volt_sem_acquire_fini(struct volt_sem_acquire *a)
         case GRANT_YES:
             back = w->requested;
             break;
-        default: /* closed: has nothing any more */
+        default: /* closed, or to retry: has nothing any more */
             break;
         }
         (void)serve(sem, back, &chain);

@@ -40,6 +40,7 @@ enum waiter_grant {
     GRANT_YES,
     GRANT_CLOSED, /* semaphore: refused for ever */
     GRANT_ALL,    /* notify, broadcast: one of many */
+    GRANT_RETRY,  /* semaphore: nothing is granted, and it is out of the queue */
 };
 
 static inline vat_u32 *waiter_grant_cell(const struct volt_waiter *w)
@@ -59,6 +60,8 @@ static inline void waiter_link(struct volt_waiter **head, struct volt_waiter **t
     w->next = *head;
     /* Ascending from the tail; 0 outside a list: tells a stale node from a queued one. */
     w->invocation = *head ? (*head)->invocation + 1 : 1;
+    if (w->invocation == 0)
+        w->invocation = 1;
     if (*head)
         (*head)->prev = w;
     else
@@ -71,7 +74,8 @@ static inline void waiter_unlink(struct volt_waiter **head, struct volt_waiter *
                                  struct volt_waiter *w)
 {
     VAT_WR(&w->task);
-    assert(w->invocation != 0 && (!w->next || w->next->invocation < w->invocation));
+    assert(w->invocation != 0 &&
+           (!w->next || (int32_t)(w->invocation - w->next->invocation) > 0));
     if (w->prev)
         w->prev->next = w->next;
     else

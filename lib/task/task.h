@@ -279,6 +279,7 @@ static inline struct heap *heap_of(struct volt_runtime *rt)
 struct volt_cx {
     struct volt_task *task;
     struct worker *worker; /* NULL on a pool thread */
+    const void *served;    /* sem.c: has granted a queued leaf of this poll; or NULL */
     bool woken;            /* by itself: once more, behind the others */
     uint8_t budget;        /* leaf operations left in this poll */
     bool unbudgeted;       /* blocking pool: coop_take always succeeds */

@@ -3,8 +3,10 @@
  * Oracle: no permit is lost or made (INV-6), also when a waiter is cancelled before,
  * while or after it is granted; every task that is owed permits gets them although no
  * timeout fires; nobody gets any while one that had queued before it came has not been
- * granted, be its request larger (A-9); who holds sees what the last holder wrote; nobody touches a waiter after
- * its `granted` is stored (INV-7): the tasks are freed when they end. */
+ * granted, be its request larger (A-9); only who was served in the same poll before is
+ * sent out of the queue, and once; who holds sees what the last holder wrote; nobody
+ * touches a waiter after its `granted` is stored (INV-7): the tasks are freed when they
+ * end. */
 #include <errno.h>
 #include "executor.h"
 #include "mcx.h"
@@ -14,18 +16,22 @@ struct job {
     struct volt_sem_acquire acquire;
     uint64_t n;
     bool gives_back;
-    int busy; /* annotated: by poll and drop */
+    int times;     /* to acquire once more, in the same poll if it may */
+    bool served;   /* in this poll, from the queue */
+    bool returner; /* it was when it queued */
+    int busy;      /* annotated: by poll and drop */
     int steps_back;
     int number;
-    unsigned before; /* jobs that had queued when it came, by number */
 };
 
 static struct volt_sem *sem;
 static int guarded; /* annotated: by the holders */
 static uint64_t total, held;
 static int acquired, closed, dropped, tasks;
+static int more; /* acquisitions than one for each task */
 static struct job *job[EXECUTOR_TASKS];
 static unsigned queued; /* jobs whose poll was pending and that are not granted yet */
+static unsigned ahead[EXECUTOR_TASKS]; /* of each job: who had queued when it came */
 static struct volt_join handle;
 static struct volt_waker waker;
 
@@ -35,13 +41,20 @@ static bool always(void *arg)
     return true;
 }
 
+static void leaves_queue(int number)
+{
+    queued &= ~(1u << number);
+    for (int i = 0; i < tasks; i++)
+        ahead[i] &= ~(1u << number);
+}
+
 /* Jobs that have queued and are not granted: what they are told is in place. */
 static unsigned waiting(void)
 {
     mcx_block_until_any(always, NULL);
     for (int i = 0; i < tasks; i++)
         if (queued >> i & 1 && job[i]->acquire.waiter.granted)
-            queued &= ~(1u << i);
+            leaves_queue(i);
     return queued;
 }
 
@@ -54,24 +67,47 @@ static void use_guarded(uint64_t n)
         VAT_RD(&guarded);
 }
 
-static enum volt_poll poll_acquire(struct volt_cx *cx, void *state)
+/* It queued before this poll, and has been told something or not. */
+static void look_at_grant(struct job *j)
 {
-    struct job *j = state;
+    if (j->acquire.waiter.granted == GRANT_YES)
+        j->served = true;
+    if (j->acquire.waiter.granted == GRANT_RETRY && !j->returner)
+        mcx_fail("job %d lost its place, but was not served in that poll", j->number);
+}
 
-    VAT_WR(&j->busy);
+/* The poll was pending. */
+static void look_at_queue(struct job *j, bool was_queued)
+{
+    if (j->acquire.waiter.state == WAITER_BACK) {
+        leaves_queue(j->number);
+        MCX_CHECK(++j->steps_back < SEM_STEPS * SEM_STEPS); /* one may undo another's */
+        return;
+    }
+    if (!was_queued || !(waiting() >> j->number & 1))
+        j->returner = j->served;
+    queued |= 1u << j->number;
+}
+
+static enum volt_poll poll_once(struct volt_cx *cx, struct job *j)
+{
+    bool was_queued = j->acquire.waiter.state == WAITER_QUEUED;
+
     if (j->acquire.waiter.state == WAITER_NEW)
-        j->before = waiting();
+        ahead[j->number] = waiting();
+    if (was_queued)
+        look_at_grant(j);
     if (volt_sem_acquire_poll(cx, &j->acquire) == VOLT_PENDING) {
-        if (j->acquire.waiter.state == WAITER_BACK) /* a step may undo those of another */
-            MCX_CHECK(++j->steps_back < SEM_STEPS * SEM_STEPS);
-        else
-            queued |= 1u << j->number;
+        look_at_queue(j, was_queued);
         return VOLT_PENDING;
     }
-    if (waiting() & j->before)
+    if (was_queued && j->acquire.waiter.granted == GRANT_YES)
+        j->served = true;
+    if (waiting() & ahead[j->number])
         mcx_fail("job %d has passed one that waits", j->number);
     if (volt_sem_acquire_status(&j->acquire) == -EPIPE) {
         closed++;
+        j->times = 0;
         return VOLT_READY;
     }
     use_guarded(j->n);
@@ -84,12 +120,26 @@ static enum volt_poll poll_acquire(struct volt_cx *cx, void *state)
     return VOLT_READY;
 }
 
+static enum volt_poll poll_acquire(struct volt_cx *cx, void *state)
+{
+    struct job *j = state;
+
+    VAT_WR(&j->busy);
+    j->served = false;
+    while (poll_once(cx, j) == VOLT_READY) {
+        if (j->times-- <= 0)
+            return VOLT_READY;
+        volt_sem_acquire_init(&j->acquire, sem, j->n);
+    }
+    return VOLT_PENDING;
+}
+
 static void drop_acquire(void *state)
 {
     struct job *j = state;
 
     VAT_WR(&j->busy);
-    queued &= ~(1u << j->number); /* it goes: others may pass before it is out */
+    leaves_queue(j->number); /* it goes: others may pass before it is out */
     volt_sem_acquire_fini(&j->acquire);
     dropped++;
 }
@@ -109,7 +159,7 @@ static void start(uint64_t permits, uint64_t max)
     mcx_name(sem, sizeof(*sem), "sem");
     total = max;
     held = 0;
-    acquired = closed = dropped = tasks = 0;
+    acquired = closed = dropped = tasks = more = 0;
     queued = 0;
     handle.task = NULL;
     waker.task = NULL;
@@ -123,6 +173,7 @@ static struct volt_task *spawn(uint64_t n, bool gives_back, struct volt_join *re
     volt_sem_acquire_init(&j->acquire, sem, n);
     j->n = n;
     j->gives_back = gives_back;
+    j->times = 0;
     j->number = tasks;
     job[tasks++] = j;
     return t;
@@ -171,6 +222,39 @@ static void setup_fair(void)
     (void)spawn(1, true, NULL);
     (void)spawn(2, true, NULL);
     (void)spawn(1, true, NULL);
+}
+
+static void spawn_again(uint64_t n, int times, struct volt_join *ret_join)
+{
+    struct job *j = task_state(spawn(n, true, ret_join));
+
+    j->times = times;
+    more += times;
+}
+
+/* Held by a thread. Each acquires again in the poll in which it was served. */
+static void setup_again(void)
+{
+    start(0, 1);
+    spawn_again(1, 1, NULL);
+    spawn_again(1, 1, NULL);
+}
+
+/* One of them wants all, and may have a part of it when the queue is dissolved. */
+static void setup_again_all(void)
+{
+    start(1, 2);
+    spawn_again(2, 1, NULL);
+    spawn_again(1, 1, NULL);
+    (void)spawn(1, true, NULL);
+}
+
+/* The first may be cancelled, wherever it is. */
+static void setup_again_cancel(void)
+{
+    start(0, 1);
+    spawn_again(1, 2, &handle);
+    spawn_again(1, 1, NULL);
 }
 
 /* Sections have been short, and one lasts: acquirers step back before they queue. */
@@ -257,7 +341,7 @@ static void finish(void)
 
 static void finish_all_acquired(void)
 {
-    MCX_CHECK(acquired == tasks);
+    MCX_CHECK(acquired == tasks + more);
     finish();
 }
 
@@ -317,6 +401,39 @@ static const struct mcx_scenario scenarios[] = {
         .setup = setup_fair,
         .finish = finish_all_acquired,
         .threads = {EXECUTORS, {"thread", greedy}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "again",
+        .promise = "tasks that come again in one poll: a queue of them is dissolved, in "
+                   "order, and none is forgotten",
+        .setup = setup_again,
+        .finish = finish_all_acquired,
+        .threads = {EXECUTORS, {"releaser", releaser}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "again-all",
+        .promise =
+            "beside a newcomer nobody loses its place; a part that was had comes back",
+        .setup = setup_again_all,
+        .finish = finish_all_acquired,
+        .threads = {EXECUTORS, {"releaser", releaser}},
+        .preempt = 2,
+        .stale = 1,
+        .dfs = 20000,
+    },
+    {
+        .name = "again-cancel",
+        .promise =
+            "one that is cancelled when its queue is dissolved has nothing to give",
+        .setup = setup_again_cancel,
+        .finish = finish,
+        .threads = {EXECUTORS, {"releaser", releaser}, {"canceller", canceller}},
         .preempt = 2,
         .stale = 1,
         .dfs = 20000,

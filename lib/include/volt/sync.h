@@ -23,6 +23,8 @@
  * first served: what is given back goes to the oldest waiter directly, never past it. An
  * acquirer that finds nobody waiting may look for a moment whether the holder is about to
  * finish, and let other tasks run between two looks; from then on it is in the queue.
+ * A task that queues again in the poll in which it was served yields its place if all
+ * that wait are such tasks: with the next release they acquire as if nobody waited.
  *
  * Threads. Leaves are polled by tasks, of any runtime, and of several at one primitive.
  * The try_, release, unlock, close and notify calls are any thread's. A primitive
@@ -51,7 +53,7 @@ struct volt_waiter {
     uint64_t need, requested;
     struct volt_task *task; /* that waits */
     struct volt_waiter *prev, *next;
-    uint64_t invocation;
+    uint32_t invocation, newcomer;
 };
 
 /* ---- semaphore --------------------------------------------------------------------- */

@@ -495,6 +495,83 @@ static void test_cancelled_while_it_steps_back(void **state)
     end(&f);
 }
 
+/* --- tasks that acquire again in the poll in which they were served ---------------- */
+
+static char order[32]; /* who acquired, in order */
+
+struct repeater {
+    struct volt_sem_acquire acquire;
+    struct volt_sem *sem;
+    char name;
+    int left;
+};
+
+static enum volt_poll repeater_poll(struct volt_cx *cx, void *state)
+{
+    struct repeater *s = state;
+
+    while (volt_sem_acquire_poll(cx, &s->acquire) == VOLT_READY) {
+        order[strlen(order)] = s->name;
+        (void)volt_sem_release(s->sem, 1);
+        if (--s->left == 0)
+            return VOLT_READY;
+        volt_sem_acquire_init(&s->acquire, s->sem, 1);
+    }
+    return VOLT_PENDING;
+}
+
+static void repeater_drop(void *state)
+{
+    struct repeater *s = state;
+
+    volt_sem_acquire_fini(&s->acquire);
+}
+
+static const struct volt_task_type repeater_type = {
+    .name = "repeater",
+    .size = sizeof(struct repeater),
+    .poll = repeater_poll,
+    .drop = repeater_drop,
+};
+
+/* Repeaters named a, b, ... queue for the one permit, each to acquire so often; then it
+ * is released. The order is left in `order`. */
+static void repeat(const int *times, unsigned n)
+{
+    struct fixture f;
+
+    begin(&f, 0, 1);
+    memset(order, 0, sizeof(order));
+    for (unsigned i = 0; i < n; i++) {
+        struct repeater *s = volt_task_new(f.rt, &repeater_type);
+
+        assert_non_null(s);
+        *s = (struct repeater){.sem = &f.sem, .name = (char)('a' + i), .left = times[i]};
+        volt_sem_acquire_init(&s->acquire, &f.sem, 1);
+        lone_spawn(s, &f.join[i]);
+        lone_settle(f.rt);
+    }
+    release(&f, 1);
+    for (unsigned i = 0; i < n; i++)
+        assert_int_equal(lone_join(&f.join[i]), 0);
+    assert_int_equal(volt_sem_available(&f.sem), 1);
+    end(&f);
+}
+
+static void test_a_queue_of_returners_is_dissolved_in_order(void **state)
+{
+    (void)state;
+    repeat((const int[]){3, 3, 3}, 3);
+    assert_string_equal(order, "abcccaabb"); /* c finds nobody who has not been served */
+}
+
+static void test_a_newcomer_keeps_its_place_before_returners(void **state)
+{
+    (void)state;
+    repeat((const int[]){2, 2, 1, 1}, 4);
+    assert_string_equal(order, "abcdab");
+}
+
 static void test_A_20_a_stale_waiter_is_noticed(void **state)
 {
     struct volt_waiter *head = NULL, *tail = NULL, w[2] = {0};
@@ -540,6 +617,8 @@ int main(void)
         cmocka_unit_test(test_nobody_steps_back_behind_one_that_waits),
         cmocka_unit_test(test_closing_answers_what_steps_back),
         cmocka_unit_test(test_cancelled_while_it_steps_back),
+        cmocka_unit_test(test_a_queue_of_returners_is_dissolved_in_order),
+        cmocka_unit_test(test_a_newcomer_keeps_its_place_before_returners),
         cmocka_unit_test(test_A_20_a_stale_waiter_is_noticed),
     };
 
