@@ -47,9 +47,11 @@
  * each failure, so where holders sleep, or there is one worker only, hardly anything is
  * spent. A lost update does no harm. */
 #ifndef SEM_SPIN_MAX
-#define SEM_SPIN_MIN 16
-#define SEM_SPIN_MAX 1024 /* pauses, in all */
+#define SEM_SPIN_MIN   16
+#define SEM_SPIN_MAX   4096 /* pauses, in all */
+#define SEM_SPIN_FIRST 256  /* as in VOLT_SEM_INIT */
 #endif
+#define SEM_LOOKS 16 /* at least, once `spin` has grown: one in two is in vain */
 /* Where sections have been short so far, and long looking is in vain all the same, the
  * holder has lost its processor within one. Were all that come meanwhile to queue, each
  * acquisition would cost a task switch from then on. While nobody has queued they step
@@ -65,7 +67,9 @@
  * meanwhile, and gets many sections done instead of one. If its section is not over by
  * then it has more of them to do: later looks, each of which takes the line away, are
  * farther apart. Not the first one, or tasks that work for a microsecond inside would
- * wait in vain. */
+ * wait in vain. But where looking has been worth it so often that `spin` has grown, all
+ * looks are as far apart as leaves SEM_LOOKS of them: each core then gets some hundred
+ * sections done before the line moves. */
 #ifndef SEM_BACKOFF
 #define SEM_BACKOFF      16
 #define SEM_BACKOFF_MOST 64
@@ -74,7 +78,7 @@
 void volt_sem_init(struct volt_sem *sem, uint64_t permits, uint64_t max)
 {
     assert(permits <= max && max <= VOLT_SEM_MAX);
-    *sem = (struct volt_sem){.max = max, .spin = SEM_SPIN_MAX / 4};
+    *sem = (struct volt_sem){.max = max, .spin = SEM_SPIN_FIRST};
     vat_u64_init(permits_cell(sem), permits << SEM_SHIFT);
 }
 
@@ -261,7 +265,7 @@ static bool take_back(struct volt_sem *sem, uint64_t n)
 {
     if (!sem_take(sem, n))
         return false;
-    vat_u32_store(spin_cell(sem), SEM_SPIN_MAX / 4, VAT_RLX);
+    vat_u32_store(spin_cell(sem), SEM_SPIN_FIRST, VAT_RLX);
     return true;
 }
 
@@ -270,11 +274,14 @@ static bool spin(struct volt_sem *sem, struct volt_waiter *w)
 {
     uint32_t limit = vat_u32_load(spin_cell(sem), VAT_RLX);
     uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX);
-    uint32_t pauses = SEM_BACKOFF;
+    uint32_t pauses;
 
     if (limit > SEM_SPIN_MAX)
         return take_back(sem, w->requested);
-    for (uint32_t done = 0; done < limit; done += pauses, pauses = SEM_BACKOFF_MOST) {
+    for (uint32_t done = 0; done < limit; done += pauses) {
+        pauses = done == 0 ? SEM_BACKOFF : SEM_BACKOFF_MOST;
+        if (pauses < limit / SEM_LOOKS)
+            pauses = limit / SEM_LOOKS;
         if (s & (SEM_WAITERS | SEM_CLOSED))
             return false;
         s = look_again(sem, pauses);

@@ -326,7 +326,7 @@ static void test_close_then_cancelled_unseen(void **state)
  * abort.) */
 /* --- acquirers that step back: sections have been short, and this one lasts ---------- */
 
-#define SPIN_MOST 1024
+#define SPIN_MOST 4096
 
 /* Lets others be polled some times, then does something. */
 struct later {
