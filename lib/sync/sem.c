@@ -320,13 +320,15 @@ static bool step_back(struct volt_cx *cx, struct volt_sem *sem, struct volt_wait
 /* Until it has queued. True: acquired or closed; false: queued, or stepped back. */
 static bool take_or_queue(struct volt_cx *cx, struct volt_sem *sem, struct volt_waiter *w)
 {
-    uint64_t s, n = w->requested;
+    uint64_t s = vat_u64_load(permits_cell(sem), VAT_RLX), n = w->requested;
     bool done = true;
 
-    if (spin(sem, w))
-        return true;
-    if (step_back(cx, sem, w))
-        return false;
+    if (!(s & (SEM_WAITERS | SEM_CLOSED))) { /* else the two would find that, too */
+        if (spin(sem, w))
+            return true;
+        if (step_back(cx, sem, w))
+            return false;
+    }
     vlock_lock(sem_lock(sem));
     s = vat_u64_load(permits_cell(sem), VAT_RLX);
     for (;;) {
