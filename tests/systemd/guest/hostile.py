@@ -167,8 +167,8 @@ def check_escapers():
 # Each way to fill a disk by the descriptor that a job has. The last but one makes no file longer; 64 MiB of such
 # blocks are allowed, voltd.conf(5). The last takes none.
 FILLS = {
-    "prints without end": "yes",
-    "opens its output again": "yes >>/dev/stdout",
+    "prints without end": "while head -c 256K /dev/zero; do sleep 0.05; done",
+    "opens its output again": "while head -c 256K /dev/zero >>/dev/stdout; do sleep 0.05; done",
     "reserves blocks behind its end": "python3 -c 'import ctypes; print(ctypes.CDLL(None).fallocate(1, 1, ctypes.c_long(0), "
                                       "ctypes.c_long(80 << 20)), flush=True)'; sleep 300",
     "makes it long": "truncate -s 64M /dev/stdout && sleep 300",
