@@ -169,7 +169,9 @@ def check_limits_of_jobs():
 
 
 def check_walls():
-    """What one user's job can see of another's, of voltd and of its keeper."""
+    """What one user's job can see of another's, of voltd and of its keeper, and take of what all have."""
+    most = (CGROUPS / f"voltd.slice/voltd-{ALICE}.slice/cgroup.max.descendants").read_text()
+    check("a user has 4,096 cgroups of the machine's 65,535", most == "4096\n", most)
     words = output_of(f"ls /run/voltd-rec /var/lib/voltd /var/cache/voltd-scripts/{BOB} 2>&1; "
                       f"echo 1 >/sys/fs/cgroup/voltd.slice/voltd-{ALICE}.slice/pids.max; "
                       f"kill -0 $(cat /tmp/long.pid); exit 0").split("\n")

@@ -174,8 +174,13 @@ static void test_answers(void **state)
     for (size_t len = 0; len <= sizeof(m); len++)
         assert_int_equal(keeper_answer_is_valid(&m, len, 0), len == sizeof(m.reply));
     assert_false(keeper_answer_is_valid(&m, sizeof(m.reply), 1));
-    m.reply.status = 1;
-    assert_false(keeper_answer_is_valid(&m, sizeof(m.reply), 0));
+    static const int32_t wrong[] = {1, -4096, INT32_MIN, -ECONNRESET, -ECANCELED};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        m.reply.status = wrong[i];
+        assert_false(keeper_answer_is_valid(&m, sizeof(m.reply), 0));
+    }
+    m.reply.status = -4095;
+    assert_true(keeper_answer_is_valid(&m, sizeof(m.reply), 0));
     m.head.op = KEEPER_START;
     assert_false(keeper_answer_is_valid(&m, sizeof(m.start), 0));
 }
