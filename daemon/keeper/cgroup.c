@@ -135,16 +135,28 @@ static int set_limits(int fd, const struct keeper_limits *limits)
     return r;
 }
 
+static bool is_limited(const struct keeper_limits *limits)
+{
+    static const struct keeper_limits none = KEEPER_NO_LIMITS;
+
+    return memcmp(limits, &none, sizeof(none)) != 0;
+}
+
+/* Returns whether mkdir failed as the user, or the machine, has its most cgroups. */
+static bool lacks_room(int error)
+{
+    return error == EAGAIN || error == ENOSPC;
+}
+
 int cgroup_make(const struct job_key *key, const struct keeper_limits *limits,
                 int *ret_fd)
 {
-    static const struct keeper_limits none = KEEPER_NO_LIMITS;
     *ret_fd = -1;
     if (!has_place())
-        return memcmp(limits, &none, sizeof(none)) == 0 ? 0 : -EOPNOTSUPP;
+        return is_limited(limits) ? -EOPNOTSUPP : 0;
     const struct path path = path_of(key);
     if (mkdir(path.s, 0755) < 0 && errno != EEXIST)
-        return -errno;
+        return lacks_room(errno) && !is_limited(limits) ? 0 : -errno;
     int fd = open_dir(path.s);
     if (fd < 0)
         return -errno;

@@ -43,7 +43,8 @@ int cgroup_own(char ret[static CGROUP_PATH_MAX]);
 void cgroup_init(const char *mount);
 
 /* Makes the cgroup of an attempt, or takes an existing one. Returns:
- *   0             *ret_fd is a descriptor, CLOEXEC; -1: no place, and no limit to set
+ *   0             *ret_fd is a descriptor, CLOEXEC; -1: no place, or no room for another
+ *                 cgroup, and no limit to set
  *   -EOPNOTSUPP   no cgroup can have these limits
  *   -errno */
 int cgroup_make(const struct job_key *key, const struct keeper_limits *limits,

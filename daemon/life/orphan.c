@@ -39,7 +39,7 @@ struct scan {
 
 /* Replays the contents of a record into a status. Returns 0 or -ENOMEM. */
 static int status_of_record(struct core *core, const struct record *rec,
-                             struct job_status *st)
+                            struct job_status *st)
 {
     struct job_event ev = {.type = JOB_EV_SUBMIT,
                            .at_usec = rec->header.created_real_usec};
@@ -79,7 +79,7 @@ static int known_element(struct core *core, const struct job *job,
     if (offset < 0)
         return -ENOENT;
     if (array_is_counts(job->array))
-        return history_element(core, key, ret);
+        return history_one(core, key, ret, NULL);
     own = array_own(job->array, offset);
     if (!own)
         return -ENOENT;
@@ -87,36 +87,47 @@ static int known_element(struct core *core, const struct job *job,
     return 0;
 }
 
-/* Reads whether the store has a job that is not in memory. All its attempts have ended.
- * Returns as known_element() does. */
+/* Reads from the store how a job ended that is not in memory. The facts of one that are
+ * damaged do not refuse the start: it has ended. Returns as known_element() does. */
 static int known_ended(struct core *core, const struct job_key *key,
-                       struct job_status *ret)
+                       struct job_status *ret, uid_t *ret_owner)
 {
-    int r = store_has(parts_of(core)->store, key->id);
+    int r = history_one(core, key, ret, ret_owner);
 
+    if (r != -EBADMSG)
+        return r;
     *ret = (struct job_status){.state = JOB_DONE, .attempt = key->attempt};
-    return r > 0 ? 0 : r == 0 ? -ENOENT : r;
+    *ret_owner = KEEPER_OF_NOBODY;
+    return 0;
 }
 
-/* Reads how the job or element of a record stands, and whose it is, where that is in
- * memory. Returns as known_element() does; -ENOENT also if the record's attempt is later
- * than all known ones. */
+/* Reads how the job or element of a record stands, and whose it is. All attempts of a job
+ * that is not in memory have ended. Returns as known_element() does; -ENOENT also if the
+ * record's attempt is later than all known ones. */
 static int known(struct core *core, const struct job_key *key, struct job_status *ret,
                  uid_t *ret_owner)
 {
     const struct job *job = table_get(parts_of(core)->table, key->id);
     int r = 0;
 
-    *ret_owner = job ? job->owner.uid : KEEPER_OF_NOBODY;
-    if (!job)
-        return known_ended(core, key, ret);
-    if ((key->index == JOB_NO_INDEX) != !job->array)
+    if (job && (key->index == JOB_NO_INDEX) != !job->array)
         return -ENOENT;
-    if (job->array)
+    if (job)
+        *ret_owner = job->owner.uid;
+    if (!job)
+        r = known_ended(core, key, ret, ret_owner);
+    else if (job->array)
         r = known_element(core, job, key, ret);
     else
         *ret = job->status;
     return r == 0 && ret->attempt < key->attempt ? -ENOENT : r;
+}
+
+/* Returns whether the attempt of a record may have been paused when voltd ended. Of
+ * earlier attempts nothing is known. */
+static bool may_be_frozen(const struct job_status *st, const struct job_key *key)
+{
+    return st->attempt > key->attempt || st->pause.total_usec > 0;
 }
 
 /* Reads a record that belongs to no known job. A failure refuses the start: the record
@@ -169,8 +180,8 @@ static int add(const struct job_key *key, void *arg)
         scan->max = key->id;
     if (r == 0 &&
         (st.state == JOB_DONE || st.state == JOB_QUEUED || st.attempt > key->attempt))
-        return removal_add(core, key, owner, true); /* voltd ended before it could remove
-                                                     * the record, or crashed */
+        /* voltd ended before it could remove the record */
+        return removal_add(core, key, owner, may_be_frozen(&st, key));
     if (r == 0)
         return 0; /* the job adopts the record */
     if (r != -ENOENT)

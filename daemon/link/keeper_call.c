@@ -306,30 +306,46 @@ void keeper_call_fini(struct keeper_call *c)
     if (c->link == NULL)
         return;
     vlock_lock(&c->link->lock);
+    c->link->abandoned += c->state == CALL_SENT;
     struct volt_waker waker = call_finish_locked(c->link, c);
     vlock_unlock(&c->link->lock);
     volt_waker_fini(&waker);
     c->link = NULL;
 }
 
-void keeper_link_take_reply(struct keeper_link *link, const struct keeper_reply *reply)
+/* Lock held. Returns the call that was sent with this serial; NULL: none. */
+static struct keeper_call *link_find_sent_locked(const struct keeper_link *link,
+                                                 uint64_t serial)
+{
+    struct list_node *n = link->flying.first;
+
+    while (n && call_of(n)->request.head.serial != serial)
+        n = n->next;
+    return call_of(n);
+}
+
+bool keeper_link_take_reply(struct keeper_link *link, const struct keeper_reply *reply)
 {
     struct volt_waker waker = {NULL};
+
     vlock_lock(&link->lock);
-    link->lost_usec = 0;
-    link->asked = false;
-    link->heard_usec = volt_now_usec();
-    for (struct list_node *n = link->flying.first; n != NULL; n = n->next) {
-        struct keeper_call *c = call_of(n);
-        if (c->request.head.serial != reply->head.serial)
-            continue;
+    struct keeper_call *c = link_find_sent_locked(link, reply->head.serial);
+    const bool asked = c || link->abandoned > 0;
+    if (c) {
         c->reply = *reply;
         waker = call_finish_locked(link, c);
-        break;
+    } else if (asked) {
+        link->abandoned--;
+    }
+    if (asked) {
+        link->lost_usec = 0;
+        link->asked = false;
+        link->heard_usec = volt_now_usec();
     }
     vlock_unlock(&link->lock);
     wake(&waker);
     keeper_link_flush(link);
+    return asked;
 }
 
 void keeper_link_fail_flying(struct keeper_link *link)
@@ -343,6 +359,8 @@ void keeper_link_fail_flying(struct keeper_link *link)
             c->reply.status = -ECONNRESET;
             wakers[n++] = call_finish_locked(link, c);
         }
+        if (n == 0)
+            link->abandoned = 0;
         vlock_unlock(&link->lock);
         for (unsigned i = 0; i < n; i++)
             wake(&wakers[i]);

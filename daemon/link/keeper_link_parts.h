@@ -46,6 +46,8 @@ struct keeper_link {
     uint64_t serial;
     unsigned flying_n[LANE_COUNT];
     struct list waiting[LANE_COUNT], flying; /* calls, in order */
+    unsigned abandoned; /* calls that were sent on this connection and finished before
+                         * their answers */
     uint64_t lost_usec;  /* when the first connection since the latest reply broke; 0:
                           * none did, or no call waited */
     bool asked;          /* a call waited */
@@ -66,8 +68,9 @@ int keeper_call_transmit(int fd, const struct keeper_call *c);
 bool keeper_link_is_broken(int error);
 /* Sends all calls that the windows allow. Any thread. */
 void keeper_link_flush(struct keeper_link *link);
-/* Takes an answer of the keeper: its call is DONE. */
-void keeper_link_take_reply(struct keeper_link *link, const struct keeper_reply *reply);
+/* Takes an answer of the keeper: its call is DONE. Returns false if nobody has asked: as
+ * many answers without a call are taken as there are abandoned calls. */
+bool keeper_link_take_reply(struct keeper_link *link, const struct keeper_reply *reply);
 /* Fails all calls that were sent, as the connection has broken. The records know whether
  * the keeper carried them out. */
 void keeper_link_fail_flying(struct keeper_link *link);

@@ -33,6 +33,7 @@ struct link_task {
     struct keeper_log log;
     uint64_t since; /* when the connection was made */
     bool answered;  /* an answer came on it */
+    bool broke;     /* so did a message that breaks the protocol */
     struct volt_notified asked;
     bool awaits_asked;
     struct volt_sleep patience; /* until the next look for answers */
@@ -184,25 +185,32 @@ static void link_note_loss(struct keeper_link *link)
 }
 
 /* Notes a broken connection. If the keeper had answered, another one follows at once. A
- * keeper that cannot live is not started without a growing pause. */
+ * keeper that cannot live, or breaks the protocol, is not started without a growing
+ * pause. */
 static void note_loss(struct link_task *t)
 {
+    const bool lived = t->answered || volt_now_usec() - t->since >= RETRY_MAX_USEC;
+
     link_note_loss(t->link);
-    if (t->answered || volt_now_usec() - t->since >= RETRY_MAX_USEC)
+    if (lived && !t->broke)
         t->pause_usec = RETRY_MIN_USEC;
-    keeper_log_gone(&t->log);
+    keeper_log_gone(&t->log, t->broke);
 }
 
-/* Takes a message. Returns false if the connection is over or breaks the protocol. */
+/* Takes a message. Returns false if the connection is over, or the message breaks the
+ * protocol or is no answer to a call. */
 static bool take_message(struct link_task *t)
 {
-    if (t->received <= 0 || !keeper_answer_is_valid(&t->message, (size_t)t->received, 0))
+    const union keeper_message *m = &t->message;
+
+    if (t->received <= 0)
         return false;
-    if (t->message.head.op == KEEPER_REPLY) {
-        keeper_link_take_reply(t->link, &t->message.reply);
-        t->answered = true;
-        keeper_log_well(&t->log);
-    }
+    t->broke = !keeper_answer_is_valid(m, (size_t)t->received, 0) ||
+               m->head.op != KEEPER_REPLY || !keeper_link_take_reply(t->link, &m->reply);
+    if (t->broke)
+        return false;
+    t->answered = true;
+    keeper_log_well(&t->log);
     return true;
 }
 
@@ -271,7 +279,7 @@ static bool settle_dialled(struct volt_cx *cx, struct link_task *t)
     t->dialled = -1;
     t->connected = true;
     t->since = volt_now_usec();
-    t->answered = false;
+    t->answered = t->broke = false;
     keeper_link_flush(t->link);
     return true;
 }

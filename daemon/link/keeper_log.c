@@ -6,10 +6,11 @@
 
 #include "daemon/observe/log.h"
 
-void keeper_log_gone(struct keeper_log *log)
+void keeper_log_gone(struct keeper_log *log, bool broke)
 {
     if (!log->gone)
-        log_warning("the keeper has gone (%s): jobs start when another one answers",
+        log_warning("the keeper has %s (%s): jobs start when another one answers",
+                    broke ? "sent a message that is no answer, so it was left" : "gone",
                     log->socket_path);
     log->gone = true;
 }

@@ -15,7 +15,8 @@ struct keeper_log {
     int why;        /* logged error; 0: none */
 };
 
-void keeper_log_gone(struct keeper_log *log);
+/* Reports the end of a connection. broke: a message broke the protocol. */
+void keeper_log_gone(struct keeper_log *log, bool broke);
 /* Reports -errno of finding or starting a keeper. -EPROTO: it has another version. After
  * an upgrade the first such keeper leaves, and a keeper of the new version follows. So
  * only the second is reported, also after another error. */

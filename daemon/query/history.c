@@ -326,9 +326,10 @@ void history_fini(struct history *h)
     h->n = h->at = 0;
 }
 
-/* --- one element -------------------------------------------------------------------- */
+/* --- one job ------------------------------------------------------------------------ */
 
-int history_element(struct core *core, const struct job_key *key, struct job_status *ret)
+int history_one(struct core *core, const struct job_key *key, struct job_status *ret,
+                uid_t *ret_uid)
 {
     struct history *h = calloc(1, sizeof(*h));
 
@@ -346,6 +347,8 @@ int history_element(struct core *core, const struct job_key *key, struct job_sta
         r = -ENOENT;
     if (r == 0)
         *ret = h->views[0].status;
+    if (r == 0 && ret_uid)
+        *ret_uid = h->views[0].owner.uid;
     history_fini(h);
     free(h);
     return r;

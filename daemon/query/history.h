@@ -45,8 +45,10 @@ uint64_t history_max(struct core *core);
 int history_page(struct volt_cx *cx, struct history *h);
 void history_fini(struct history *h); /* frees the views that were not taken */
 
-/* Returns how an element ended, of an array loaded as counts; at the start, when nothing
- * runs. 0; -ENOENT; errors of history_page(). */
-int history_element(struct core *core, const struct job_key *key, struct job_status *ret);
+/* Reads how a job ended that is not in memory, or an element of an array loaded as
+ * counts, and whose it is; at the start, when nothing runs. ret_uid: NULL is allowed.
+ * Returns 0; -ENOENT; errors of history_page(). */
+int history_one(struct core *core, const struct job_key *key, struct job_status *ret,
+                uid_t *ret_uid);
 
 #endif

@@ -61,12 +61,13 @@ static bool is_to_go_again(struct work *w)
     return job_goes_again(&st, &lost);
 }
 
-/* Notes for the end of the job why START, or the record for it, failed. */
-static void note_refusal(struct attempt *a, enum attempt_input in, int r)
+/* Notes for the end of the job at which step the start failed, and why. */
+static void note_refusal(struct attempt *a, enum attempt_input in, const char *step,
+                         int r)
 {
     if (in != ON_SHORT && in != ON_EXISTS && in != ON_REFUSED)
         return;
-    a->step = r == -EBADMSG ? "launch" : r == -EEXIST ? "record" : "keeper";
+    a->step = step;
     a->error = -r;
 }
 
@@ -74,7 +75,7 @@ enum attempt_input attempt_refused(struct attempt *a, int r)
 {
     const enum attempt_input in = attempt_answer(attempt_hears(&a->state), r);
 
-    note_refusal(a, in, r);
+    note_refusal(a, in, "record", r);
     return in;
 }
 
@@ -87,7 +88,7 @@ static int take_answer(struct work *w, uint32_t hears)
 
     if (a->state.phase == ATTEMPT_STARTING) {
         CRASH_POINT("start-answered");
-        note_refusal(a, in, r);
+        note_refusal(a, in, r == -EBADMSG ? "launch" : "keeper", r);
     } else if (a->state.phase == ATTEMPT_CLEARING && in == ON_ANSWERED &&
                reply->survivors != 0 && reply->survivors != JOB_SURVIVORS_UNKNOWN &&
                is_to_go_again(w)) {

@@ -89,8 +89,10 @@ static void deliver(uint64_t i, uint64_t conn)
     if (keeper.conn != conn || !keeper.link)
         return;
     sim.inside = true;
-    keeper_link_take_reply(keeper.link, &keeper.replies[i]);
+    const bool asked = keeper_link_take_reply(keeper.link, &keeper.replies[i]);
     sim.inside = false;
+    if (!asked)
+        sim_violation("voltd leaves a keeper for an answer that it has asked for");
 }
 
 static void reply(unsigned conn, const struct keeper_reply *r)

@@ -81,6 +81,25 @@ def check_stopped_keeper():
     check("his own run when it goes on", status == 0, err)
 
 
+def check_silent_keeper():
+    """A user stops his keeper for good, with as many jobs on their way to it as there are slots."""
+    run("voltctl", "queue", "set", "default", "slots=2")
+    output_of("echo 1")
+    os.kill(int(show(keeper(), "MainPID")), signal.SIGSTOP)
+    runs, cancelled = (run("volt-submit", "--shell", "exit 7", user="alice")[1].strip() for _ in range(2))
+    check("what was sent to a stopped keeper has its slots",
+          until(lambda: {status_of(job).get("state") for job in (runs, cancelled)} == {"starting"}), status_of(runs))
+    other = run("volt-submit", "--", "true", user="bob")[1].strip()
+    run("voltctl", "--all-users", "cancel", cancelled)
+    run("systemctl", "restart", keeper())
+    check("a restart of that keeper gives them back", run("voltctl", "wait", other, user="bob")[0] == 0)
+    status = run("voltctl", "wait", runs, user="alice")[0]
+    check("what was on its way runs then, once", (status, status_of(runs).get("attempt")) == (7, 1), status_of(runs))
+    run("voltctl", "wait", cancelled, user="alice")
+    check("but for what was cancelled", status_of(cancelled).get("result") == "cancelled", status_of(cancelled))
+    run("voltctl", "queue", "reset", "default")
+
+
 def names_in(cgroup):
     """Of all processes below it."""
     found = []
@@ -271,5 +290,5 @@ def check_full_disk():
         check("and makes room", status == 0 and until(lambda: output_of("echo 1", user="bob") == "1\n"), err)
 
 
-HOSTILE = (check_killed_keeper, check_stopped_keeper, check_fork_bomb, check_no_socket, check_escapers, check_descriptors,
-           check_kept_descriptor, check_full_disk)
+HOSTILE = (check_killed_keeper, check_stopped_keeper, check_silent_keeper, check_fork_bomb, check_no_socket,
+           check_escapers, check_descriptors, check_kept_descriptor, check_full_disk)

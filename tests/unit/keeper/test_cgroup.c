@@ -216,6 +216,22 @@ static void test_limits_need_their_controllers(void **state)
     cgroup_init(mount);
 }
 
+/* Where no more cgroups can be made, a job without limits runs without one. */
+static void test_no_room(void **state)
+{
+    (void)state;
+    NEEDS_UNIT();
+    struct keeper_limits limits = KEEPER_NO_LIMITS;
+    int fd;
+    assert_int_equal(put(unit, "/cgroup.max.descendants", "2"), 0); /* keeper, jobs */
+    limits.pids_max = 10;
+    assert_int_equal(cgroup_make(&key, &limits, &fd), -EAGAIN);
+    assert_int_equal(make(), -1);
+    assert_int_equal(cgroup_open(&key), -1);
+    assert_true(cgroup_remove(&key));
+    assert_int_equal(put(unit, "/cgroup.max.descendants", "max"), 0);
+}
+
 static void test_clone(void **state)
 {
     (void)state;
@@ -388,6 +404,7 @@ int main(void)
         cmocka_unit_test(test_place),
         cmocka_unit_test(test_make_and_remove),
         cmocka_unit_test(test_limits_need_their_controllers),
+        cmocka_unit_test(test_no_room),
         cmocka_unit_test(test_clone),
         cmocka_unit_test(test_the_child_is_born_there),
         cmocka_unit_test(test_members),

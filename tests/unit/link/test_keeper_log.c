@@ -49,14 +49,14 @@ static void it_has_gone(void **state)
     keeper_log_well(&keeper);
     assert_int_equal(lines, 0);
     for (int i = 0; i < 3; i++)
-        keeper_log_gone(&keeper);
+        keeper_log_gone(&keeper, false);
     assert_said(1, LOG_LEVEL_WARNING, "the keeper has gone (/a/socket): jobs");
     keeper_log_well(&keeper);
     assert_said(2, LOG_LEVEL_NOTICE, "the keeper is there (/a/socket): jobs start again");
     keeper_log_well(&keeper);
     assert_int_equal(lines, 2);
-    keeper_log_gone(&keeper);
-    assert_said(3, LOG_LEVEL_WARNING, "the keeper has gone");
+    keeper_log_gone(&keeper, true);
+    assert_said(3, LOG_LEVEL_WARNING, "the keeper has sent a message that is no answer");
 }
 
 static void it_cannot_be_had(void **state)

@@ -188,6 +188,13 @@ static void stop_again_and_again(int listen_fd)
         (void)raise(SIGSTOP);
 }
 
+static void send_reply(int fd, uint64_t serial)
+{
+    const struct keeper_reply r = {.head = {KEEPER_MAGIC, KEEPER_REPLY, serial}};
+
+    (void)!send(fd, &r, sizeof(r), MSG_NOSIGNAL);
+}
+
 static void stop_once(int listen_fd)
 {
     union keeper_message m;
@@ -195,8 +202,7 @@ static void stop_once(int listen_fd)
 
     (void)raise(SIGSTOP);
     (void)!recv(fd, &m, sizeof(m), 0);
-    const struct keeper_reply r = {.head = {KEEPER_MAGIC, KEEPER_REPLY, m.head.serial}};
-    (void)!send(fd, &r, sizeof(r), MSG_NOSIGNAL);
+    send_reply(fd, m.head.serial);
     (void)!recv(fd, &m, sizeof(m), 0); /* until the connection ends */
 }
 
@@ -208,6 +214,42 @@ static void talk_nonsense(int listen_fd)
     (void)!recv(fd, &m, sizeof(m), 0);
     (void)!send(fd, "nonsense", 8, MSG_NOSIGNAL);
     (void)!recv(fd, &m, sizeof(m), 0); /* until the connection ends */
+}
+
+static void answer_another_request(int listen_fd)
+{
+    union keeper_message m;
+    int fd = welcome_one(listen_fd);
+
+    (void)!recv(fd, &m, sizeof(m), 0);
+    send_reply(fd, m.head.serial + 1);
+    (void)!recv(fd, &m, sizeof(m), 0); /* until the connection ends */
+}
+
+static void welcome_twice(int listen_fd)
+{
+    struct keeper_welcome w = {.head = {KEEPER_MAGIC, KEEPER_WELCOME, 0},
+                               .version = KEEPER_VERSION,
+                               .pid = (uint32_t)getpid()};
+    union keeper_message m;
+    int fd = welcome_one(listen_fd);
+
+    (void)!recv(fd, &m, sizeof(m), 0);
+    w.head.serial = m.head.serial;
+    (void)!send(fd, &w, sizeof(w), MSG_NOSIGNAL);
+    (void)!recv(fd, &m, sizeof(m), 0); /* until the connection ends */
+}
+
+static void answer_two_at_once(int listen_fd)
+{
+    union keeper_message first, second;
+    int fd = welcome_one(listen_fd);
+
+    (void)!recv(fd, &first, sizeof(first), 0);
+    (void)!recv(fd, &second, sizeof(second), 0);
+    send_reply(fd, first.head.serial);
+    send_reply(fd, second.head.serial);
+    (void)!recv(fd, &first, sizeof(first), 0); /* until the connection ends */
 }
 
 static void leave_at_the_gate(int listen_fd)
@@ -241,6 +283,7 @@ static int listen_now(void)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
     (void)snprintf(a.sun_path, sizeof(a.sun_path), "%s", g.files.socket_path);
+    (void)unlink(a.sun_path); /* of a keeper that has left */
     if (bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0 || listen(fd, 4) < 0)
         _exit(1);
     return fd;
@@ -332,12 +375,11 @@ static void one_that_was_stopped_once_is_not_killed(void **state)
     (void)close(g.gate);
 }
 
-static void one_that_talks_nonsense_is_left(void **state)
+static void is_left(void (*behave)(int listen_fd))
 {
-    pid_t pid = start(talk_nonsense);
+    pid_t pid = start(behave);
     int status;
 
-    (void)state;
     open_link();
     assert_int_equal(call(), -ECONNRESET);
     assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -345,6 +387,31 @@ static void one_that_talks_nonsense_is_left(void **state)
     assert_int_equal(call(), 0);
     close_link(true);
     (void)close(g.gate);
+}
+
+static void one_that_breaks_the_protocol_is_left(void **state)
+{
+    (void)state;
+    is_left(talk_nonsense);
+    is_left(answer_another_request);
+    is_left(welcome_twice);
+}
+
+static void an_answer_to_an_abandoned_call_is_none_too_many(void **state)
+{
+    static const struct job_key none = {1, JOB_NO_INDEX, 1};
+    struct keeper_call abandoned;
+    pid_t pid = start(answer_two_at_once);
+
+    (void)state;
+    open_link();
+    keeper_call_init_signal(&abandoned, g.link, &none, SIGCONT, KEEPER_SCOPE_TREE);
+    keeper_call_send(&abandoned);
+    keeper_call_fini(&abandoned);
+    assert_int_equal(call(), 0);
+    close_link(true);
+    (void)close(g.gate);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* The link has not seen yet that it has gone: what could not be sent goes to the next one. */
@@ -472,7 +539,8 @@ int main(void)
         T(one_that_does_not_answer_is_not_waited_for),
         T(one_that_is_stopped_again_and_again_is_killed),
         T(one_that_was_stopped_once_is_not_killed),
-        T(one_that_talks_nonsense_is_left),
+        T(one_that_breaks_the_protocol_is_left),
+        T(an_answer_to_an_abandoned_call_is_none_too_many),
         T(what_was_not_sent_goes_to_the_next),
         T(the_record_goes_with_its_start),
         T(an_answer_is_that_of_its_request),
