@@ -7,6 +7,8 @@ import re
 import signal
 import socket
 import stat
+import subprocess
+import threading
 
 from vm import CGROUPS, LIMIT, alive, check, output_of, run, show, start_long_job, status_of, until
 
@@ -202,25 +204,78 @@ def check_keeper_ends():
     check("the end of the long job is known exactly", status == 128 + signal.SIGTERM, err)
 
 
+class Connects(threading.Thread):
+    """Connects to voltd again and again, until it is stopped."""
+
+    def __init__(self):
+        super().__init__()
+        self.made, self.refused, self.stopped = 0, [], threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.stopped.wait(0.02):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+                try:
+                    s.connect("/run/voltd/voltd.sock")
+                    self.made += 1
+                except OSError as e:
+                    self.refused.append(e)
+
+    def stop(self):
+        self.stopped.set()
+        self.join()
+
+
+def kill_keepers():
+    for uid in sockets():
+        run("systemctl", "kill", "--signal=KILL", keeper(uid))
+
+
+def kill_voltd():
+    before = show("voltd", "MainPID")
+    run("systemctl", "kill", "--signal=KILL", "voltd.service")
+    until(lambda: show("voltd", "MainPID") not in (before, "0") and show("voltd", "ActiveState") == "active")
+
+
+def kill_both():
+    kill_keepers()
+    kill_voltd()
+
+
+DISTURBANCES = {
+    "a restart of voltd and all keepers": lambda: run("systemctl", "restart", "voltd.service", "voltd-keeper@*.service"),
+    "kill -9 of voltd": kill_voltd, "kill -9 of all keepers": kill_keepers, "kill -9 of both": kill_both,
+    "daemon-reload": lambda: run("systemctl", "daemon-reload"), "daemon-reexec": lambda: run("systemctl", "daemon-reexec")}
+
+
 def check_restart_all():
-    """Running jobs of three users over a restart of voltd and of all keepers."""
-    users, gate, each = ("alice", "bob", "carol"), "/tmp/gate", range(1, 21)
-    run("voltctl", "queue", "set", "default", "slots=99")
+    """200 running jobs of five users, while what runs them comes and goes."""
+    users, gate, each = ("alice", "bob", "carol", "dave", "erin"), "/tmp/gate", range(1, 41)
+    subprocess.run(["systemd-sysusers", "-"], input="u dave 2004 - /tmp /bin/sh\nu erin 2005 - /tmp /bin/sh\n", text=True)
+    set_group(users)
+    run("voltctl", "queue", "set", "default", "slots=250")
     os.mkfifo(gate)
     os.chmod(gate, 0o666)
     arrays = [(user, run("volt-submit", f"--array=1-{len(each)}", "--shell", f": <{gate}; exit $VOLT_ARRAY_INDEX",
                          user=user)[1].strip()) for user in users]
-    check("60 jobs of three users run", until(lambda: all(
-        status_of(job, user).get("counts", {}).get("running") == len(each) for user, job in arrays)))
-    status, out, err = run("systemctl", "restart", "voltd.service", "voltd-keeper@*.service")
-    check("voltd and all keepers are restarted", status == 0, err)
+    check("200 jobs of five users run", until(lambda: all(
+        status_of(job, user).get("counts", {}).get("running") == len(each) for user, job in arrays), limit=180))
+    connects = Connects()
+    for name, disturb in DISTURBANCES.items():
+        disturb()
+        check(f"after {name} the next job of each runs", [output_of("id -un", user=user).strip() for user in users] == [*users])
     writer = os.open(gate, os.O_RDWR)
     for user, job in arrays:
         run("voltctl", "wait", job, user=user)
         ends = json.loads(run("voltctl", "list", "--json", *(f"{job}_{i}" for i in each), user=user)[1] or "[]")
         check(f"each end of {user} is known exactly", [j.get("exit_code") for j in ends] == list(each), ends)
     os.close(writer)
+    connects.stop()
+    check(f"none of {connects.made} connects to voltd was refused meanwhile", connects.made and not connects.refused,
+          connects.refused)
     run("voltctl", "queue", "reset", "default")
+    set_group(users[:3])
+    until(lambda: sockets() == [ALICE, BOB, CAROL])
 
 
 def check_kill_unit():
