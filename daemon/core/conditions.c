@@ -204,6 +204,12 @@ static const struct row rows[] = {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
+bool conditions_asked(const struct job_spec *spec)
+{
+    return spec->delay_usec || spec->at_usec || spec->start_by_usec || spec->replaces ||
+           spec->nafter;
+}
+
 static bool is_of(const struct row *row, const struct job *job)
 {
     return (row->by_facts || job->conditioned) && (row->of_ended || !jobs_done(job));

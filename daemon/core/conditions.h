@@ -18,6 +18,8 @@ struct job;
 struct job_spec;
 struct tx;
 
+/* Returns whether the spec asks for conditions other than a hold. */
+bool conditions_asked(const struct job_spec *spec);
 /* Gives the job its place in admission, if it takes anything, and its unmet conditions.
  * Submission and recovery call this. A fresh job is held as its spec says, and gets its
  * replace condition with its key (submit/claim.c). A recovered job is held as its facts

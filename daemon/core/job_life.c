@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/core/conditions.h"
 #include "daemon/core/state.h"
 #include "daemon/store/fact.h"
 
@@ -27,8 +28,7 @@ void job_describe(const struct core *core, struct job *job, const struct job_spe
     job->bytes = (uint32_t)job_spec_bytes(spec);
     job->name_tag = index_tag_of_name(core, job->owner.uid, job_spec_display_name(spec));
     job->elsewhere = spec->queue && strcmp(spec->queue, QUEUE_DEFAULT) != 0;
-    job->conditioned = spec->delay_usec || spec->at_usec || spec->start_by_usec ||
-                       spec->replaces || spec->nafter;
+    job->conditioned = conditions_asked(spec);
 }
 
 struct job *job_new_bare(const struct core *core, struct job_spec *spec,
