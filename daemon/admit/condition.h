@@ -139,23 +139,20 @@ void condition_replace_gone(struct admission *a, uint64_t predecessor, uint64_t 
 /* Returns the job for which the waiter waits; 0: none. */
 uint64_t condition_replace_of(const struct waiter *w);
 
-/* --- begin, backoff: until it is time ----------------------------------------------- */
+/* --- kinds that end by time: begin, backoff ----------------------------------------- */
 enum clock {
     CLOCK_OF_DELAYS, /* CLOCK_BOOTTIME */
     CLOCK_OF_DATES,  /* CLOCK_REALTIME */
 };
 
-/* Adds a wait until a time of one of the clocks. Returns 0 or -ENOMEM. */
-int condition_begin_add(struct admission *a, struct waiter *w, enum clock clock,
-                        uint64_t at);
-/* Adds a wait until the next attempt, at a time of CLOCK_BOOTTIME. Returns 0 or
- * -ENOMEM. */
-int condition_backoff_add(struct admission *a, struct waiter *w, uint64_t at);
+/* Adds a condition of a kind that ends by time. Returns 0 or -ENOMEM. */
+int condition_time_add(struct admission *a, struct waiter *w,
+                       const struct condition_kind *kind, enum clock clock, uint64_t at);
 /* Writes the text of a back-off with so much time left; as snprintf(). */
 int condition_backoff_text(uint64_t left, char *ret, size_t size);
-/* Moves an unmet condition of either kind to another time; TIMED_NEVER is allowed. */
+/* Moves an unmet condition of such a kind to another time; TIMED_NEVER is allowed. */
 void condition_time_set(struct admission *a, struct condition *c, uint64_t at);
-/* Returns the time of a condition of either kind. */
+/* Returns the time of a condition of such a kind. */
 uint64_t condition_time_of(const struct condition *c, enum clock *ret_clock);
 /* Returns the microseconds that are left. */
 uint64_t condition_time_left(const struct condition *c,

@@ -14,8 +14,3 @@ static int backoff_explain(const struct condition *c, const struct admission_tim
 
 const struct condition_kind condition_backoff = {
     "backoff", JOB_WAIT_TIME, condition_time_free, backoff_explain, false};
-
-int condition_backoff_add(struct admission *a, struct waiter *w, uint64_t at)
-{
-    return condition_time_add(a, w, &condition_backoff, CLOCK_OF_DELAYS, at);
-}

@@ -10,9 +10,3 @@ static int begin_explain(const struct condition *c, const struct admission_times
 
 const struct condition_kind condition_begin = {"begin", JOB_WAIT_TIME,
                                                condition_time_free, begin_explain, false};
-
-int condition_begin_add(struct admission *a, struct waiter *w, enum clock clock,
-                        uint64_t at)
-{
-    return condition_time_add(a, w, &condition_begin, clock, at);
-}

@@ -1,12 +1,9 @@
-/* Conditions that end by time: the common part of `begin` and `backoff`. */
+/* Parts of the kinds of conditions that end by time, such as `begin` and `backoff`. */
 #ifndef VOLTD_ADMIT_CONDITION_TIME_H
 #define VOLTD_ADMIT_CONDITION_TIME_H
 
 #include "daemon/admit/condition.h"
 
-/* Adds a condition that is met at a time. Returns 0 or -ENOMEM. */
-int condition_time_add(struct admission *a, struct waiter *w,
-                       const struct condition_kind *kind, enum clock clock, uint64_t at);
 void condition_time_free(struct admission *a, struct condition *c);
 /* Writes `before`, then how long until then; as snprintf(). */
 int condition_time_explain(const struct condition *c, const struct admission_times *now,

@@ -36,11 +36,11 @@ static int begin_waits(struct core *core, struct job *job, const struct job_spec
     int r = spec->delay_usec || spec->at_usec ? can_wait(core, job) : 0;
 
     if (r == 0 && spec->delay_usec)
-        r = condition_begin_add(core->parts.admit, &job->waiter, CLOCK_OF_DELAYS,
-                                TIMED_NEVER);
+        r = condition_time_add(core->parts.admit, &job->waiter, &condition_begin,
+                               CLOCK_OF_DELAYS, TIMED_NEVER);
     if (r == 0 && spec->at_usec)
-        r = condition_begin_add(core->parts.admit, &job->waiter, CLOCK_OF_DATES,
-                                spec->at_usec);
+        r = condition_time_add(core->parts.admit, &job->waiter, &condition_begin,
+                               CLOCK_OF_DATES, spec->at_usec);
     return r;
 }
 
@@ -176,9 +176,10 @@ static int backoff_begin(struct core *core, struct job *job, struct job_spec *sp
         return 0; /* no attempt has ended */
     const uint64_t left = job->array ? 0 : job_retry_left(&job->status, jobs_now_usec());
     int r = left ? can_wait(core, job) : 0;
-    return r == 0 && left ? condition_backoff_add(core->parts.admit, &job->waiter,
-                                                  waiting_now(core) + left)
-                          : r;
+    return r == 0 && left
+               ? condition_time_add(core->parts.admit, &job->waiter, &condition_backoff,
+                                    CLOCK_OF_DELAYS, waiting_now(core) + left)
+               : r;
 }
 
 /* --- all conditions ----------------------------------------------------------------- */

@@ -311,8 +311,9 @@ static void back_off(struct work *w, uint64_t ran_usec)
     give_back_slot(core, w, ran_usec);
     grant_gone(core, w);
     w->rests =
-        wait && (job->array || condition_backoff_add(parts_of(core)->admit, &job->waiter,
-                                                     waiting_now(core) + wait) < 0);
+        wait && (job->array || condition_time_add(parts_of(core)->admit, &job->waiter,
+                                                  &condition_backoff, CLOCK_OF_DELAYS,
+                                                  waiting_now(core) + wait) < 0);
     if (w->rests)
         grant_rest(core, w, wait);
     else

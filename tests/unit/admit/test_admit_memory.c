@@ -43,7 +43,7 @@ static int all_that_allocates(struct waiter *w)
         refuse(condition_after_add(a, w, 7, JOB_AFTER_OK)) < 0 ||
         refuse(condition_after_await(a, 12)) < 0 ||
         refuse(condition_replace_add(a, w, 8)) < 0 ||
-        refuse(condition_begin_add(a, w, CLOCK_OF_DATES, 9)) < 0 ||
+        refuse(condition_time_add(a, w, &condition_begin, CLOCK_OF_DATES, 9)) < 0 ||
         refuse(doom_start_by(a, w, 10)) < 0 || refuse(admit_edit(a, w, &edited, 2)) < 0)
         return -ENOMEM;
     return 0;

@@ -160,13 +160,15 @@ static struct waiter *begins(int clock)
 {
     const uint64_t at = clock == CLOCK_OF_DATES ? 5060 * SECOND : now + 3 * SECOND / 2;
 
-    return enters(condition_begin_add(a, apart(), (enum clock)clock, at));
+    return enters(
+        condition_time_add(a, apart(), &condition_begin, (enum clock)clock, at));
 }
 
 static struct waiter *backs_off(int n)
 {
     (void)n;
-    return enters(condition_backoff_add(a, apart(), now + 3 * SECOND / 2));
+    return enters(condition_time_add(a, apart(), &condition_backoff, CLOCK_OF_DELAYS,
+                                     now + 3 * SECOND / 2));
 }
 
 static struct waiter *replaces(int id)
@@ -529,9 +531,11 @@ static void several_conditions(void **state)
     char text[REASON_TEXT];
 
     (void)state;
-    assert_int_equal(condition_backoff_add(a, apart(), now + 3 * SECOND / 2), 0);
+    assert_int_equal(condition_time_add(a, apart(), &condition_backoff, CLOCK_OF_DELAYS,
+                                        now + 3 * SECOND / 2),
+                     0);
     assert_int_equal(explain(a, &w[0], now, reasons, 3), 0); /* it does not wait yet */
-    (void)enters(condition_begin_add(a, &w[0], CLOCK_OF_DELAYS, 1));
+    (void)enters(condition_time_add(a, &w[0], &condition_begin, CLOCK_OF_DELAYS, 1));
     assert_int_equal(explain(a, &w[0], now, reasons, 3), 2);
     explain_text(&reasons[1], &(struct admission_times){now, 0}, text, sizeof(text));
     assert_string_equal(text, "next attempt in 1.5s");

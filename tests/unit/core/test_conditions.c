@@ -232,10 +232,14 @@ static void times_of_both_clocks(void **state)
     enum clock clock;
 
     assert_int_equal(admission_tick_at(a).boottime, TIMED_NEVER);
-    assert_int_equal(condition_begin_add(a, &w[0], CLOCK_OF_DELAYS, 5 * SECOND), 0);
-    assert_int_equal(condition_begin_add(a, &w[1], CLOCK_OF_DATES, 900 * SECOND), 0);
-    assert_int_equal(condition_begin_add(a, &w[3], CLOCK_OF_DATES, 900 * SECOND), 0);
-    assert_int_equal(condition_backoff_add(a, &w[2], 3 * SECOND), 0);
+    assert_int_equal(
+        condition_time_add(a, &w[0], &condition_begin, CLOCK_OF_DELAYS, 5 * SECOND), 0);
+    assert_int_equal(
+        condition_time_add(a, &w[1], &condition_begin, CLOCK_OF_DATES, 900 * SECOND), 0);
+    assert_int_equal(
+        condition_time_add(a, &w[3], &condition_begin, CLOCK_OF_DATES, 900 * SECOND), 0);
+    assert_int_equal(
+        condition_time_add(a, &w[2], &condition_backoff, CLOCK_OF_DELAYS, 3 * SECOND), 0);
     for (size_t i = 0; i < 4; i++)
         admission_enter(a, &w[i], 0);
     assert_int_equal(condition_time_of(condition_find(&w[1], &condition_begin), &clock),
@@ -296,11 +300,14 @@ static void times_that_are_taken(void **state)
 
     (void)state;
     assert_int_equal(condition_hold_add(a, &w[0], &own), 0);
-    assert_int_equal(condition_begin_add(a, &w[0], CLOCK_OF_DELAYS, 5 * SECOND), 0);
-    assert_int_equal(condition_begin_add(a, &w[0], CLOCK_OF_DATES, 5 * SECOND), 0);
+    assert_int_equal(
+        condition_time_add(a, &w[0], &condition_begin, CLOCK_OF_DELAYS, 5 * SECOND), 0);
+    assert_int_equal(
+        condition_time_add(a, &w[0], &condition_begin, CLOCK_OF_DATES, 5 * SECOND), 0);
     admission_enter(a, &w[0], 0);
     admission_enter(a, &w[3], 0);
-    assert_int_equal(condition_begin_add(a, &w[1], CLOCK_OF_DELAYS, 20 * SECOND), 0);
+    assert_int_equal(
+        condition_time_add(a, &w[1], &condition_begin, CLOCK_OF_DELAYS, 20 * SECOND), 0);
     condition_take_kind(a, &w[0], &w[1], &condition_begin, 0);
     assert_null(condition_first(&w[1]));
     assert_int_equal(admission_count(a).unmet, 1);
@@ -322,7 +329,8 @@ static void times_that_come_and_go(void **state)
     admission_enter(a, &w[3], 0);
     assert_true(is_next(&w[0]));
     assert_int_equal(condition_hold_add(a, &w[1], &own), 0);
-    assert_int_equal(condition_begin_add(a, &w[1], CLOCK_OF_DATES, SECOND), 0);
+    assert_int_equal(
+        condition_time_add(a, &w[1], &condition_begin, CLOCK_OF_DATES, SECOND), 0);
     condition_take_kind(a, &w[0], &w[1], &condition_begin, 0);
     assert_int_equal(condition_wait(&w[0]), JOB_WAIT_TIME);
     assert_int_equal(condition_wait(&w[1]), JOB_WAIT_HOLD);
@@ -435,7 +443,9 @@ static void many_edges_are_in_the_way_of_nothing(void **state)
         if (i == 2)
             assert_int_equal(condition_hold_add(a, &w[0], &(struct hold){1, false}), 0);
         if (i == 4)
-            assert_int_equal(condition_begin_add(a, &w[0], CLOCK_OF_DATES, SECOND), 0);
+            assert_int_equal(
+                condition_time_add(a, &w[0], &condition_begin, CLOCK_OF_DATES, SECOND),
+                0);
     }
     enter(&w[0]);
     assert_int_equal(count(&w[0]), 8);
@@ -497,7 +507,8 @@ static void left_at_the_end(void **state)
     assert_int_equal(condition_hold_add(a, &w[0], &(struct hold){1, false}), 0);
     assert_int_equal(condition_after_add(a, &w[0], 5, JOB_AFTER_OK), 0);
     assert_int_equal(condition_after_add(a, &w[1], 6, JOB_AFTER_OK), 0);
-    assert_int_equal(condition_begin_add(a, &w[2], CLOCK_OF_DATES, 5), 0);
+    assert_int_equal(condition_time_add(a, &w[2], &condition_begin, CLOCK_OF_DATES, 5),
+                     0);
     assert_int_equal(doom_start_by(a, &w[2], 5), 0);
     assert_int_equal(condition_replace_add(a, &w[3], 5), 0);
     condition_after_enter(a, &w[0]);
