@@ -6,14 +6,18 @@
  * a chunk of ARRAY_CHUNK. array_reserve() makes the chunk before the event is appended to
  * the store, so array_update() never fails for lack of memory.
  *
- * event of the array (ARRAY_WHOLE) of an element
- *           before   live        cancelled     in the rest          with a status
- * SUBMIT begins refused refused leaves the rest refused STARTING refused refused refused
- * leaves it, starting as job.h CANCEL refused rest ends refused leaves it, done as job.h
- * EXPIRED refused rest ends refused refused as job.h DEPENDENCY as EXPIRED MET refused
- * accepted refused refused refused EDIT as MET HOLD refused is held refused refused
- * refused RELEASE refused if held refused refused refused others refused refused refused
- * refused as job.h
+ *   event     of the array (ARRAY_WHOLE)         of an element
+ *             before   live        cancelled     in the rest          with a status
+ *   SUBMIT    begins   refused     refused       leaves the rest      refused
+ *   STARTING  refused  refused     refused       leaves it, starting  as job.h
+ *   CANCEL    refused  rest ends   refused       leaves it, done      as job.h
+ *   EXPIRED   refused  rest ends   refused       refused              as job.h
+ *   DEPENDENCY        as EXPIRED
+ *   MET       refused  accepted    refused       refused              refused
+ *   EDIT              as MET
+ *   HOLD      refused  is held     refused       refused              refused
+ *   RELEASE   refused  if held     refused       refused              refused
+ *   others    refused  refused     refused       refused              as job.h
  *
  * HOLD applies to all queued elements, now and later: the dispatcher chooses which
  * elements start. SUBMIT of an element means that its task was made: it gets no other. An
@@ -23,9 +27,11 @@
  * The state of the whole array is not stored, but follows from the counts. The first row
  * counts that holds:
  *
- * done every element is done stopping CANCEL has come paused an element is paused, and
- * none is starting, running or stopping running an element is starting, running, paused,
- * stopping or done queued otherwise
+ *   done      every element is done
+ *   stopping  CANCEL has come
+ *   paused    an element is paused, and none is starting, running or stopping
+ *   running   an element is starting, running, paused, stopping or done
+ *   queued    otherwise
  *
  * Its result is that of the ended element with the largest exit code; among equal codes,
  * of the earliest end; among equal ends, of the lowest offset. The rest comes last. So

@@ -1,18 +1,19 @@
 /* The job machine: states, events, results. Pure: state = fold(events).
  *
- * state entered by left by queued SUBMIT STARTING; CANCEL (-> done, cancelled);
- *                                          HOLD, RELEASE, EDIT (-> queued);
- *                                          EXPIRED, DEPENDENCY (-> done);
- *                                          MET (-> queued)
- * starting STARTING(attempt) STARTED; EXITED; CANCEL (-> stopping);
- *                                          DEFERRED (-> queued)
- * running STARTED, RESUME EXITED; CANCEL, TIMEOUT, OUTPUT_LIMIT
- *                                          (-> stopping); PAUSE
- * paused PAUSE RESUME; EXITED; CANCEL, TIMEOUT, OUTPUT_LIMIT
- *                                          (-> stopping)
- * stopping CANCEL, TIMEOUT, OUTPUT_LIMIT EXITED (STARTED is noted, the state stays) done
- * EXITED, EXPIRED, DEPENDENCY, nothing
- *           CANCEL while queued
+ *   state    entered by                     left by
+ *   queued   SUBMIT                         STARTING; CANCEL (-> done, cancelled);
+ *                                           HOLD, RELEASE, EDIT (-> queued);
+ *                                           EXPIRED, DEPENDENCY (-> done);
+ *                                           MET (-> queued)
+ *   starting STARTING(attempt)              STARTED; EXITED; CANCEL (-> stopping);
+ *                                           DEFERRED (-> queued)
+ *   running  STARTED, RESUME                EXITED; CANCEL, TIMEOUT, OUTPUT_LIMIT
+ *                                           (-> stopping); PAUSE
+ *   paused   PAUSE                          RESUME; EXITED; CANCEL, TIMEOUT, OUTPUT_LIMIT
+ *                                           (-> stopping)
+ *   stopping CANCEL, TIMEOUT, OUTPUT_LIMIT  EXITED (STARTED is noted, the state stays)
+ *   done     EXITED, EXPIRED, DEPENDENCY,   nothing
+ *            CANCEL while queued
  *
  * EXITED leads back to queued when the attempt failed and the spec has retries left: the
  * event then says so, and how long the next attempt waits (retry.h). Likewise when the
