@@ -8,9 +8,9 @@
  * The virtual time of an account changes only at its own starts and ends. The caller then
  * reorders the account's lanes (line.h).
  *
- * A user whose jobs nothing can run is away, in all queues: none of its waiters gets a
- * slot, and it keeps no right to anything. One that is away and has waiters for slots in
- * the line is missed, until accounts_missed() has told. */
+ * A user is away while no keeper can run its jobs. In all queues its waiters then get no
+ * slot and have no right to a lock. An away user is missed if it has waiters for slots in
+ * the line. A missed user is listed until accounts_missed() returns it. */
 #ifndef VOLTD_ADMIT_ACCOUNT_H
 #define VOLTD_ADMIT_ACCOUNT_H
 
@@ -27,7 +27,7 @@ struct job_queue;
 
 #define ACCOUNT_EXPECTED UINT64_C(1000000) /* us, until a job has ended */
 
-/* A user, in all queues. It is limited while it may have no slot more in any of them. */
+/* A user, in all queues. A limited user gets no further slot in any of them. */
 struct account_user {
     struct hash_node hash;
     uid_t uid;
@@ -59,18 +59,18 @@ struct account {
 struct accounts {
     struct siphash_key secret;
     struct hash_table table, users;
-    bool begin_away;    /* users do */
+    bool begin_away;    /* new users are away */
     uint32_t user_most; /* slots that each user may have in all queues; 0: any number */
-    struct list missed;
+    struct list missed; /* users, by node */
 };
 
 /* Returns the user, made at first use. Users are never removed. NULL: no memory. */
 struct account_user *account_user_get(struct accounts *all, uid_t uid);
-/* Sets whether it is away, and misses it if it is. */
+/* Sets whether the user is away. Lists it if it is missed. */
 void account_user_set_away(struct accounts *all, struct account_user *u, bool away);
-/* Returns whether it is limited: away, or at user_most. */
+/* Returns whether the user is limited: away, or at user_most. */
 bool account_user_is_limited(const struct accounts *all, const struct account_user *u);
-/* Returns a user that is missed, which is not any more; NULL: none is. */
+/* Takes the first user from the list of missed users; NULL: it is empty. */
 struct account_user *accounts_missed(struct accounts *all);
 
 /* Returns the user's account in a queue, made at first use. Accounts are never removed.

@@ -61,7 +61,7 @@ struct waiter {
     uint32_t since : 27;   /* LINE: when that was, in units of 8 s */
     uint32_t state : 3;    /* enum waiter_state */
     uint32_t start_by : 1; /* doom.h has a deadline for it */
-    uint32_t is_lease : 1; /* the caller's: it is part of a lease */
+    uint32_t is_lease : 1; /* part of a lease; for the caller */
 };
 
 _Static_assert(sizeof(struct waiter) <= 40, "a job that waits is to be small");
@@ -194,18 +194,17 @@ bool admission_is_idle(const struct admission *a);
 bool admission_before(const struct waiter *a, const struct waiter *b);
 
 /* --- users that are away ------------------------------------------------------------ */
-/* A user is away while nothing is there that would run its jobs: none of them gets a
- * slot. Before the first waiter: users begin so. */
+/* Makes new users away: none of their jobs gets a slot. To be called before the first
+ * waiter. */
 void admission_begin_away(struct admission *a);
-/* Says so, or that it is here. 0; -ENOMEM: nothing has changed, only of a user that never
- * had a waiter. */
+/* Sets whether the user is away. Returns 0; -ENOMEM: nothing has changed. Cannot fail for
+ * a user that has had a waiter. */
 int admission_set_away(struct admission *a, uid_t uid, bool away);
 /* Returns whether waiters of the user are in the line for slots. */
 bool admission_has_waiters(struct admission *a, uid_t uid);
-/* Returns whether there are users that are away and have such waiters, and have not been
- * taken by the next since they have. */
+/* Returns whether users are listed as missed (account.h). */
 bool admission_misses_users(const struct admission *a);
-/* Returns the first of these. False: there is none. */
+/* Takes the first user from the list of missed users. Returns false if it is empty. */
 bool admission_take_missed(struct admission *a, uid_t *ret_uid);
 
 /* --- time --------------------------------------------------------------------------- */

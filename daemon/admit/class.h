@@ -56,7 +56,7 @@ void class_put(struct admission *a, struct class *c);
 /* Frees all classes at the end of admission. */
 void classes_fini(struct admission *a);
 
-/* Returns whether as many elements of the array have their claims as may. */
+/* Returns whether the limit of running elements of its array is reached. */
 bool class_is_at_limit(const struct class *c);
 struct waiter *class_first(const struct class *c);
 /* Returns the waiter after this one; NULL: none. */
@@ -73,8 +73,9 @@ void class_remove(struct class *c, struct waiter *w);
 
 /* Returns how often waiters for the same resources have been passed: standing.h. */
 uint32_t class_passed(const struct class *c);
-/* class_stamp() notes that the waiter becomes eligible now. The others return how often
- * it was passed since then, at most, and how long it has waited, in steps of 8 s. */
+/* class_stamp() notes that the waiter becomes eligible now. The other functions return an
+ * upper bound of how often it was passed since then, and how long it has waited, in steps
+ * of 8 s. */
 void class_stamp(struct waiter *w, uint64_t now);
 uint32_t class_times_passed(const struct waiter *w);
 uint64_t class_waited_usec(const struct waiter *w, uint64_t now);

@@ -109,8 +109,9 @@ uint64_t condition_after_only(const struct waiter *w, enum job_after *ret_when);
 /* Frees the index at the end of admission, when no job has an edge any more. */
 void condition_after_fini(struct admission *a);
 
-/* The condition of an array that waits for elements of another one, made once. *home has
- * it while it is not unmet; while it is unmet, *home is NULL. */
+/* The condition of an array whose elements all wait for elements of another array. Made
+ * once and used many times: *home points to it while it is met, and is NULL while it is
+ * unmet. */
 struct elements_wait;
 struct elements_wait *condition_elements_new(void); /* NULL: no memory */
 void condition_elements_add(struct admission *a, struct waiter *w,
@@ -154,7 +155,7 @@ int condition_backoff_text(uint64_t left, char *ret, size_t size);
 void condition_time_set(struct admission *a, struct condition *c, uint64_t at);
 /* Returns the time of a condition of such a kind. */
 uint64_t condition_time_of(const struct condition *c, enum clock *ret_clock);
-/* Returns the microseconds that are left. */
+/* Returns the microseconds until that time. */
 uint64_t condition_time_left(const struct condition *c,
                              const struct admission_times *now);
 

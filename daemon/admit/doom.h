@@ -1,6 +1,6 @@
-/* Waiters that can start no more: their dependency cannot be met, or their deadline to
- * start has passed. The caller ends them by admission_leave() or admission_forget().
- * Until then doom_first() returns them again. */
+/* Doomed waiters, which can no longer start: their dependency cannot be met, or their
+ * deadline to start has passed. The caller ends them by admission_leave() or
+ * admission_forget(). Until then doom_first() returns them again. */
 #ifndef VOLTD_ADMIT_DOOM_H
 #define VOLTD_ADMIT_DOOM_H
 

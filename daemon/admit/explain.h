@@ -3,8 +3,8 @@
  *
  * A waiter that is not eligible has a reason for each condition, and another one if its
  * queue is paused. A waiter in the line has one reason: the first thing that it lacks, or
- * its turn. The caller adds which job has a lock. A reason tells only amounts of other
- * users: no id, name or time. */
+ * its turn. The caller adds which job has a lock. A reason shows of other users only
+ * amounts: no id, name or time. */
 #ifndef VOLTD_ADMIT_EXPLAIN_H
 #define VOLTD_ADMIT_EXPLAIN_H
 
@@ -24,11 +24,11 @@ struct waiter;
 enum reason_kind {
     REASON_CONDITION,
     REASON_PAUSED,     /* its queue is paused */
-    REASON_AWAY,       /* its user is away: nothing is there that would run its jobs */
+    REASON_AWAY,       /* its user is away: no keeper can run its jobs */
     REASON_QUEUE,      /* its queue has all slots that it may have */
     REASON_USER,       /* its user has all slots that it may have in the queue */
     REASON_USER_ALL,   /* the same over all queues */
-    REASON_ARRAY,      /* as many elements run as may at once */
+    REASON_ARRAY,      /* the limit of running elements of its array is reached */
     REASON_IMPOSSIBLE, /* its claim exceeds the capacity */
     REASON_RATE,
     REASON_LOCK, /* or semaphore */
@@ -53,18 +53,18 @@ struct reason {
     bool reserved;           /* it has a reservation (standing.h) */
     uint64_t usec;           /* RATE: until there are enough tokens */
     bool alone;              /* ARRAY, RATE: it lacks nothing else, as far as known */
-    int64_t first_usec; /* RATE: from now, when there are enough tokens for the first
+    int64_t first_usec;      /* RATE: from now, when there are enough tokens for the first
                          * waiter in front, or for it; ... */
-    uint64_t step_usec; /* ... and how much later for each further waiter */
+    uint64_t step_usec;      /* ... and how much later for each further waiter */
     struct {
         uint64_t capacity, used, own;
-    } slots; /* RATE: of the machine; in use; in use by its user */
-    uint32_t looks;          /* lanes and classes looked at to count this */
-    struct job_key holder;   /* LOCK: a holder of the same user; id 0: not known */
-    bool is_lease;           /* the holder is a lease, not a job */
-    pid_t holder_pid;        /* 0: not known */
-    bool is_left_behind;     /* the holder has ended, but has processes left */
-    uint64_t held_usec;      /* how long the holder has had the lock */
+    } slots;               /* RATE: of the machine; in use; in use by its user */
+    uint32_t looks;        /* lanes and classes looked at to count this */
+    struct job_key holder; /* LOCK: a holder of the same user; id 0: not known */
+    bool is_lease;         /* the holder is a lease, not a job */
+    pid_t holder_pid;      /* 0: not known */
+    bool is_left_behind;   /* the holder has ended, but has processes left */
+    uint64_t held_usec;    /* how long the holder has had the lock */
 };
 
 #define REASON_TEXT   160

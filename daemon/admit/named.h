@@ -46,7 +46,7 @@ void named_put(struct admission *a, struct resource *r);
 void named_declare(struct admission *a, struct resource *r, bool declared);
 bool named_is_declared(const struct resource *r);
 bool named_is_used(const struct resource *r); /* it has references */
-/* Sets when a rate will be full again, as an earlier life knows it. */
+/* Sets when a rate will be full again, as an earlier voltd stored it. */
 void named_set_full(struct admission *a, struct resource *r, uint64_t full_at);
 /* Returns the first rate that was dropped and that the store may still have; NULL: none.
  * Only its name and owner may be read. Free it with named_gone_free(). */

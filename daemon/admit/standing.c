@@ -97,7 +97,8 @@ static void get_up(struct admission *a, struct class *c)
             seat_leave(class_seat(c, of));
 }
 
-/* Marks its lines as due, as a class behind it may now be first. */
+/* Marks the resources in whose lines the class stands as due: the class behind it may now
+ * be first. */
 static void lines_due(struct admission *a, struct class *c)
 {
     for (struct claim *of = class_named(c); of < class_named_end(c); of++)

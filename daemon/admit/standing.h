@@ -68,8 +68,8 @@ void standing_passes(struct admission *a, struct class *c);
 /* Updates the lines after slots were taken or released, for this account or NULL, or
  * after a policy changed. */
 void standing_slots(struct admission *a, struct account *account);
-/* Updates the lines after the user of the account has gone away or has come, or may have
- * another number of slots. */
+/* Updates the lines after the user of the account became away or available, or its limit
+ * of slots changed. */
 void standing_user(struct admission *a, struct account *account);
 /* Updates the lines after the policy of the queue changed; standing_slots() follows. */
 void standing_queue(struct admission *a, struct job_queue *q);
