@@ -1,7 +1,7 @@
 /* How long ended jobs of a user ran, by name; the basis of estimates (admit/estimate.h).
  * Lock held in all functions. Not durable.
  *
- * A name is stored as its tag (index.h), a keyed hash: nobody can choose a name that
+ * A name is stored as its tag (index.h), a keyed hash: no user can choose a name that
  * collides with another. Each user keeps the 1,024 names whose jobs ended last, and the
  * durations of all jobs together. All users together keep 65,536 names, by the same
  * rule. */

@@ -84,7 +84,8 @@ static bool starts_never(const struct job *job, const struct job_spec *spec)
            job->status.submitted_usec + spec->delay_usec > spec->start_by_usec;
 }
 
-/* Copies how elements ended that only the store has: packed specs do not include it. */
+/* Copies the ends of elements of antecedents that only the store has: the packed spec of
+ * the job does not include them. */
 static int copy_past(struct job_spec *spec, const struct job_spec *changes)
 {
     int r = 0;

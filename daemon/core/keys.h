@@ -5,8 +5,8 @@
  * the store. The packed spec is stored as the same kind of hash. The bytes are not
  * stored: they are in the job's spec, which may be packed, in the store, or not yet part
  * of a job. So 128 bits decide. Among n keys two collide with a probability of n^2 /
- * 2^129 (2^-89 for a million), two bodies under one key with 2^-128, and nobody can aim
- * without the secret.
+ * 2^129 (2^-89 for a million), two bodies under one key with 2^-128. Without the
+ * secret no client can search for a collision.
  *
  * An entry is first claimed by a submission (`claim`, no id), then belongs to a job; it
  * costs 80 bytes of heap and a bucket. The entry outlives the job in memory and in

@@ -15,7 +15,7 @@
 
 struct core;
 
-#define LEASE_LOOKS 13 /* at one lease, when its process may have let go (leases.h) */
+#define LEASE_LOOKS 13 /* looks at one lease whose process may have closed the file */
 
 enum lease_state {
     LEASE_WAITS,
@@ -32,8 +32,8 @@ struct lease {
     uint64_t id;
     uid_t uid;
     enum lease_state state;
-    struct list *in;       /* a list of struct leases; NULL: a call waits, and ends it */
-    uint8_t looks;         /* so far, since something happened to it */
+    struct list *in; /* its list in struct leases; NULL: a call waits, and ends it */
+    uint8_t looks;   /* so far, since leases_note() */
     uint64_t look_at_usec; /* in leases.again: time of the next look */
     enum job_claim_mode mode;
     uint64_t permits, capacity; /* PERMITS; capacity of the semaphore at the grant */
@@ -50,11 +50,11 @@ struct leases {
     size_t nlisted;    /* leases in the lists below: HELD, or without a call; only their
                         * file ends them */
     struct list quiet; /* leases that need no look */
-    struct list due;   /* leases to look at now: the process may have let go */
+    struct list due;   /* leases to look at now: the process may have closed the file */
     struct list again[LEASE_LOOKS - 1]; /* leases to look at later, by `looks`; all of one
                                          * list wait equally long, so its first is its
                                          * next */
-    struct volt_waker waker;            /* of the task that looks, while nothing is due */
+    struct volt_waker waker;            /* of the task of leases, while none is due */
 };
 
 #define lease_of_waiter(w) list_thing(w, struct lease, waiter)

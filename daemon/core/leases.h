@@ -50,8 +50,9 @@ int leases_recover(struct core *core, const struct lease_ask *ask, bool waits);
 void leases_give(struct tx *tx, struct lease *l);
 /* Marks a granted lease as held: the process will be notified. */
 void leases_hold(struct core *core, struct lease *l);
-/* Separates the lease from its call, which is gone. The lease keeps its place, or its
- * grant, as long as its file is open; that is looked at from now on. */
+/* Separates the lease from its call, which has ended. The lease keeps its place, or its
+ * grant, as long as its file is open. The task of leases looks at the file from now
+ * on. */
 void leases_detach(struct tx *tx, struct lease *l);
 /* Gives the lease to a call until leases_hold(), leases_detach() or leases_end(). Until
  * then neither another call nor a look at its file ends the lease. */
@@ -60,11 +61,11 @@ void leases_attach(struct core *core, struct lease *l);
 void leases_end(struct tx *tx, struct lease *l);
 
 /* --- leases to look at -------------------------------------------------------------- */
-/* Makes this lease due, and again later; does nothing while a call waits for it. tx wakes
- * the task that looks. */
+/* Makes this lease due now, and again later; does nothing while a call waits for it. tx
+ * wakes the task of leases. */
 void leases_note(struct tx *tx, uint64_t id);
-/* Makes at most n quiet leases due, those first that were looked at longest ago. once: no
- * further looks. */
+/* Makes at most n quiet leases due, beginning with those whose last look is longest ago.
+ * once: no further looks. */
 void leases_note_some(struct tx *tx, size_t n, bool once);
 /* Returns the first due lease and makes it quiet. NULL: none is due by now. *ret_next:
  * when the next one will be; UINT64_MAX: unknown. */

@@ -15,10 +15,10 @@ struct parts {
     struct event_log *log;   /* durable events */
     struct outputs *outputs; /* output/output.h */
     struct interned *interned;
-    struct volt_notify *news; /* notified when jobs change */
-    struct volt_notify *ends; /* notified when a job may have ended (query/changes.c) */
-    struct volt_notify *missed; /* notified when jobs of users that are away wait for
-                                 * slots (dispatch/away.h) */
+    struct volt_notify *news;   /* notified when jobs change */
+    struct volt_notify *ends;   /* notified when a job may have ended (query/changes.c) */
+    struct volt_notify *missed; /* notified when users are listed as missed
+                                 * (dispatch/away.h) */
 
     struct admission *admit;       /* [L] admit/admission.h */
     struct table *table;           /* [L] */

@@ -57,7 +57,7 @@ struct queue {
     struct queue_config as_read; /* from the configuration */
     struct queue_hand hand;
     struct queue_allowed by_hand[QUEUE_LISTS]; /* names of lists made by hand */
-    struct job_queue *admitted; /* its part of admission */
+    struct job_queue *admitted;                /* its part of admission */
     bool is_configured;
     bool stays; /* configured, or about to be: not to be reused */
     bool stale; /* the store has settings that are no longer in force */
@@ -77,16 +77,18 @@ size_t queues_count(const struct core *core);
 /* Return the first queue, and the next. */
 struct queue *queues_first(const struct core *core);
 struct queue *queues_next(const struct queue *q);
-/* Return whether the queue is gone, and whether nothing of it is left either. */
+/* Return whether the queue is gone, and whether it is over: gone, without jobs, and not
+ * paused. */
 bool queue_is_gone(const struct queue *q);
 bool queue_is_over(const struct queue *q);
-/* Return what is in force. */
+/* Return the setting or list that is in force. */
 uint64_t queue_value(const struct queue *q, enum queue_setting s);
 const struct queue_allowed *queue_allows(const struct queue *q, enum queue_list list);
-/* Returns the number of slots that a setting means. */
+/* Returns the number of slots for a value of the setting; 0 means as many as CPUs, at
+ * least 2. */
 uint32_t queue_slots(uint64_t setting);
-/* Return the sum of the slots that queues own, and the slots of the machine. If there are
- * fewer of these, each queue owns its share of them. */
+/* Return the sum of the slots that queues own, and the slots of the machine. If the
+ * machine has fewer, each queue owns its share of them. */
 uint64_t queues_own(struct core *core);
 uint32_t queues_slots(struct core *core);
 

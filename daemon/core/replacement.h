@@ -35,20 +35,19 @@ struct replacements {
     size_t n;
 };
 
-/* Returns whether this user has such a job that has not ended. Valid during replay
- * too. */
+/* Returns whether this user has a live job of this id. Also valid during replay. */
 bool replacement_is_due(struct core *core, uid_t uid, uint64_t id);
 /* Lets the job, which is not in the line, take this key from `earlier`, which may be
  * done. Returns 1 if it must wait, 0 if nothing is left of earlier holders, -EDQUOT or
  * -ENOMEM. */
 int replacement_add(struct core *core, struct job *job, struct siphash128 key,
                     uint64_t earlier);
-/* Does the same for a recovered job, without the limit; cancels `earlier` if that is
- * still due. A job that has ended waits for nothing. Returns 0 or -ENOMEM. */
+/* Does the same for a recovered job, without the limit. Cancels `earlier` if that has not
+ * ended. A job that has ended waits for nothing. Returns 0 or -ENOMEM. */
 int replacement_add_again(struct core *core, struct job *job, uint64_t earlier);
-/* Undoes replacement_add(): removes those conditions only. */
+/* Undoes replacement_add(): removes its conditions only. */
 void replacement_drop(struct core *core, struct job *job);
-/* Ends the wait for this job: nothing is left of it. */
+/* Meets the conditions of jobs that replace this one: it has no process left. */
 void replacement_over(struct core *core, struct job *job);
 
 #endif

@@ -35,12 +35,12 @@ struct core {
     struct outputs outputs; /* its own locks */
 
     struct volt_notify news;
-    struct volt_notify ends; /* notified of what may tell of an end; of every change while
-                              * of_all > 0 */
+    struct volt_notify ends; /* notified when a job may have ended, and of every change
+                              * while of_all > 0 */
     vat_u32 of_all;          /* subscriptions to more than ends, which look later under
                               * the lock; any thread, relaxed */
-    vat_u64 told; /* the most waits looked at by one poll that notifies: jobs_note_told();
-                   * any thread, relaxed */
+    vat_u64 told;            /* the most subscriptions visited by one poll that notifies:
+                              * jobs_note_told(); any thread, relaxed */
 
     struct fair_lock lock;
     struct job_limits limits;              /* [L] */
@@ -73,9 +73,9 @@ struct core {
     bool closed;                      /* [L] */
     bool ending;                      /* [L] what enters the table is cancelled */
     bool news_due;                    /* [L] the ring has grown since the last notify */
-    bool ends_due;                    /* [L] ... by events that may tell of an end */
+    bool ends_due;                    /* [L] ... by an event that may be an end */
     bool entered;              /* [L] jobs have entered that the log may already report */
-    struct volt_notify missed; /* users that are away have waiters in the line */
+    struct volt_notify missed; /* notified when users are listed as missed */
     struct orphans orphans;
     struct interned interned; /* its own lock */
 };

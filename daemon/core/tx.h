@@ -71,7 +71,7 @@ void core_news_due(struct core *core);
 /* Drops the news so far, before there are tasks that could wait for them. */
 void core_drop_news(struct core *core);
 
-/* Returns why the store takes no facts now but ends: store_refusal(). */
+/* Returns why the store refuses facts other than ends now: store_refusal(). */
 static inline int core_refusal(const struct core *core)
 {
     return store_refusal(parts_of(core)->store);

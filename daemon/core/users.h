@@ -14,7 +14,7 @@
 #include "base/siphash.h"
 #include "daemon/core/idset.h"
 
-/* States as questions about many jobs distinguish them. */
+/* Groups of states, for questions about many jobs. */
 enum job_class {
     JOB_CLASS_QUEUED,
     JOB_CLASS_BUSY, /* starting, running, paused, stopping */

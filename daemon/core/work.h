@@ -52,17 +52,17 @@ struct work {
     bool holds;                /* [L] has its job's claims, ... */
     struct list_node held;     /* [L] ... and is in user.holders, ... */
     uint64_t held_nr;          /* [L] ... with this number */
-    bool let_go;               /* [L] has ended, and its leftovers have no claims */
-    bool spent;                /* [L] has no slot, but its STARTING, of an earlier voltd,
-                                * has spent tokens of its job's rates */
-    bool assumed;              /* of an earlier voltd: has a slot until it is known
+    bool let_go;               /* [L] has ended, and its survivors have no claims */
+    bool spent;                /* [L] has no slot; an earlier voltd stored its STARTING
+                                * and spent tokens of its job's rates */
+    bool assumed;              /* of an earlier voltd: has a slot until its record says
                                 * whether it began */
     bool lends;                /* [L] lends its slot (lent.h), ... */
     struct list inside;        /* [L] ... while these calls wait inside it */
     struct list_node element;  /* [L] of an element: in elements.waiting or .resting */
     uint64_t rests_until_usec; /* [L] RESTS: CLOCK_BOOTTIME */
-    uint64_t early_until_usec; /* then it is deferred; 0: has not waited yet */
-    bool adopted; /* was starting or running when an earlier voltd ended */
+    uint64_t early_until_usec; /* EARLY: deferred at this time; 0: has not waited yet */
+    bool adopted;              /* was starting or running when an earlier voltd ended */
     bool kept_starting, kept_started; /* [L] post.c: the store has these facts */
     bool ending;                      /* [L] post.c: its end is on its way to the store */
     uint8_t ticket;                   /* [L] post.c: ticket of that end in core.log */
@@ -71,14 +71,12 @@ struct work {
     bool leaf_is_commit;
     uint64_t end_usec;       /* of EXITED, as the store has it */
     struct volt_waker waker; /* [L] while it waits for its turn or a cancel */
-    vat_u32 quiet; /* it has looked, need not stop or take its turn, and was not woken
-                    * since. Written under the lock, or by its task, which reads it
-                    * without the lock */
-    struct attempt *attempt; /* kind exec, while it runs */
-    bool halted; /* [L] its processes are stopped by a pause */
-    const struct survivors
-        *left;                  /* [L] its survivors; NULL: none known */
-    struct output_end *printed; /* output of an ended attempt, stored with its end */
+    vat_u32 quiet; /* nothing to do since its last look: no stop, no turn. Written under
+                    * the lock, or by its task, which reads it without the lock */
+    struct attempt *attempt;      /* kind exec, while it runs */
+    bool halted;                  /* [L] its processes are stopped by a pause */
+    const struct survivors *left; /* [L] its survivors; NULL: none known */
+    struct output_end *printed;   /* output of an ended attempt, stored with its end */
     union {
         struct volt_sleep sleep;
         struct store_commit commit;
