@@ -1,5 +1,5 @@
-/* Users that are away (admit/admission.h), as those see them who know whether a user's
- * jobs can be run. Any thread, without the lock. */
+/* Users that are away or missed (admit/account.h): the interface for run/absent.c, which
+ * knows whether a user has a keeper. Any thread, without the lock. */
 #ifndef VOLTD_DISPATCH_AWAY_H
 #define VOLTD_DISPATCH_AWAY_H
 
@@ -8,13 +8,13 @@
 
 struct core;
 
-/* The user is away, or here: then its jobs get the next slots. 0; -ENOMEM: nothing has
- * changed, only of a user that never had a job that waits. */
+/* Sets whether the user is away, and grants slots to its jobs if it is not. Returns 0;
+ * -ENOMEM: nothing has changed. Cannot fail for a user that has had a waiting job. */
 int away_set(struct core *core, uid_t uid, bool away);
 /* Returns whether jobs of the user are in the line for slots. */
 bool away_is_missed(struct core *core, uid_t uid);
-/* Returns the next user that is away and has such jobs, once until it has more of them or
- * goes away again: parts_of(core)->missed is notified. False: there is none. */
+/* Takes the first user from the list of missed users. Returns false if it is empty.
+ * parts_of(core)->missed is notified when users are listed. */
 bool away_take(struct core *core, uid_t *ret_uid);
 
 #endif

@@ -1,4 +1,4 @@
-/* The room that decides which job is next, as others see it. */
+/* The interface of dispatch for other rooms. */
 #ifndef VOLTD_DISPATCH_DISPATCH_H
 #define VOLTD_DISPATCH_DISPATCH_H
 

@@ -53,9 +53,9 @@ struct early_starts {
 /* --- lock held ---------------------------------------------------------------------- */
 /* Sets the limit of early works. Works above it defer themselves. */
 void early_limit(struct core *core, uint64_t most);
-/* Starts the next jobs early, as many as may. */
+/* Starts the next jobs early, up to the limits above. */
 void early_fill(struct core *core, struct tx *tx);
-/* Notes how long a process took that has ended. */
+/* Adds the duration of an ended process to pace_usec. */
 void early_note_end(struct core *core, uint64_t took_usec);
 /* Queues an early work again, unless it has its slot by now or must stop. Returns whether
  * it did. */

@@ -16,10 +16,11 @@ struct tx;
 struct work;
 
 /* --- lock held ---------------------------------------------------------------------- */
-/* Returns the job that gets what is free now. *ret_work: its work, or its element's;
- * NULL: to be made. Looks at most at *budget things and takes them off. Returns NULL if a
- * lease is next, in *ret_lease; otherwise *ret_lease is NULL, and nothing fits or *budget
- * is 0. After voltd is closed nothing is granted, and early starts are queued again. */
+/* Returns the next job whose claims fit. *ret_work: the work of the job or element; NULL:
+ * to be made. Looks at no more than *budget classes and deducts them. Returns NULL if:
+ *   a lease is next: *ret_lease
+ *   nothing fits, or *budget is 0; *ret_lease is NULL
+ * After voltd is closed nothing is granted, and early starts are queued again. */
 struct job *grant_next(struct core *core, struct work **ret_work,
                        struct lease **ret_lease, unsigned *budget);
 /* Grants what grant_next() returned. False: no memory. */
@@ -35,21 +36,21 @@ void grant_recover(struct core *core, struct work *w);
 void grant_recover_claims(struct core *core, struct work *w);
 /* Takes back the work's slot; it waits again at its old place in the line. */
 void grant_return(struct core *core, struct work *w);
-/* Does the same for a work that is starting and keeps what it may have spent before a
- * restart; it starts early again. */
+/* Does the same for a work that an earlier voltd began to start. It starts early again,
+ * and keeps the tokens that its STARTING spent. */
 void grant_ask_anew(struct core *core, struct work *w);
 #define NEVER_RAN UINT64_MAX
-/* Ends a work that ran so long, and frees its slot, if any. NEVER_RAN: the slot was not
- * used, and its claims are free too. */
+/* Ends a work that ran for ran_usec, and releases its slot, if any. NEVER_RAN: the slot
+ * was not used, and its claims are released too. */
 void grant_end(struct core *core, struct work *w, uint64_t ran_usec);
-/* Gives back the tokens that its STARTING, of an earlier voltd, spent. Has no effect on
- * other jobs. */
+/* Gives back the tokens that the work's STARTING spent under an earlier voltd. Has no
+ * effect on other jobs. */
 void grant_refund(struct core *core, struct work *w);
-/* Frees the claims of a work, if any: no process of it is left. */
+/* Releases the claims of a work, if any: no process of it is left. */
 void grant_gone(struct core *core, struct work *w);
 /* Makes the work want a slot, in its job's place in the line. */
 void grant_wait(struct core *core, struct work *w);
-/* Does the same after so much time, for a work without a place. */
+/* Does the same after usec, for a work without a place. */
 void grant_rest(struct core *core, struct work *w, uint64_t usec);
 /* Makes the work want no slot any more. */
 void grant_leave(struct core *core, struct work *w);
