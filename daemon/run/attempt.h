@@ -18,7 +18,7 @@ struct attempt {
     struct attempt_state state;
     struct job_key key;
     uid_t owner;                   /* owner of the job: its keeper runs it */
-    uint32_t hears;                /* attempt_hears() of it */
+    uint32_t hears;                /* inputs that its phase waits for: attempt_hears() */
     struct job_event end;          /* valid from ATTEMPT_ENDING on */
     struct keeper_start_args args; /* prepared for START */
     struct keeper_call call;       /* latest call */

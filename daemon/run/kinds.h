@@ -1,6 +1,6 @@
 /* The tasks of the kinds (daemon/job/kinds.def), each in a file kind_NAME.c.
  *
- * Such a task takes its turn (work_turn_poll()), does the work of its kind, and ends with
+ * Each task takes its turn (work_turn_poll()), does the work of its kind, and ends with
  * work_finish_poll(). work_drop() drops it. */
 #ifndef VOLTD_RUN_KINDS_H
 #define VOLTD_RUN_KINDS_H

@@ -13,7 +13,7 @@ struct slurm_env {
     char *strings[SLURM_VARIABLES + 1]; /* NAME=value; then NULL */
 };
 
-/* Fills in *ret, with no variables unless the spec asks for them. */
+/* Fills in *ret; leaves it empty if the spec does not ask for these variables. */
 void slurm_env(const struct job_spec *spec, const struct job_key *key,
                struct slurm_env *ret);
 

@@ -13,8 +13,8 @@
 
 /* Adds the start times of the pids, which lived at that time of CLOCK_MONOTONIC. */
 void survivors_note(struct job_named *named, uint64_t lived_usec);
-/* Returns whether survivor i lives. A process that is only not reaped does not. If /proc
- * hides it (hidepid), a used pid counts. */
+/* Returns whether survivor i lives. A zombie does not live. If /proc hides the process
+ * (hidepid), a pid that is in use counts. */
 bool survivor_lives(const struct job_named *named, size_t i);
 
 #endif

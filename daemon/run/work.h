@@ -28,8 +28,8 @@ enum volt_poll work_time_poll(struct volt_cx *cx, struct volt_sleep *s);
 int work_post(struct work *w, const struct job_event *ev);
 /* READY: w->leaf.commit is over, with its status. */
 enum volt_poll work_commit_poll(struct volt_cx *cx, struct work *w);
-/* READY: STARTING of a job that is no process is durable, if it must be; or the store has
- * refused it, and work_success() will say so. */
+/* For a job that is no process. READY: STARTING is durable if it must be, or the store
+ * has refused it. work_success() then returns that error as the end. */
 enum volt_poll work_marked_poll(struct volt_cx *cx, struct work *w);
 /* Commits the end, then applies it, also for a job that was cancelled in the queue. Every
  * work ends with this; w->step is 0 before. READY with w->again: another attempt follows.
@@ -41,7 +41,7 @@ void work_begin_again(struct work *w);
 
 /* READY: no survivor with claims is left. In left.c, after work_finish_poll(). */
 enum volt_poll work_gone_poll(struct volt_cx *cx, struct work *w);
-/* Lock held. Gives back the claims of survivors, even if they live. After
+/* Lock held. Releases the claims of the work although its survivors live. After
  * work_finish_poll(). */
 void work_let_go(struct tx *tx, struct work *w);
 
@@ -49,9 +49,9 @@ void work_let_go(struct tx *tx, struct work *w);
 struct job_event work_success(struct work *w);
 
 /* --- lock held, for kinds that do more in one section of it ------------------------- */
-/* Makes the turn or the stop of the work wake this task. */
+/* Makes this task the one that the work's turn or stop wakes. */
 void work_wait_here(struct volt_cx *cx, struct work *w);
-/* Does the same for the stop alone, and work_stop_poll() need not look until then. */
+/* Does the same for the stop only. work_stop_poll() need not take the lock until then. */
 void work_wait_for_stop(struct volt_cx *cx, struct work *w);
 /* Takes the turn. Returns 1: started, or ended before; 0: waits; -ENOMEM: try again. */
 int work_take_turn(struct volt_cx *cx, struct work *w, uint64_t now, struct tx *tx);
