@@ -185,7 +185,7 @@ static int started(const struct look *l, struct record_started *ret)
     return r < 0 ? r : now.has_started;
 }
 
-/* Corrects the verdict of a record that was read as if it were held, if it is not.
+/* Reads the record again if its verdict is RUNNING but no shim holds it any more.
  * Returns 0 or -errno. */
 static int probe_holder(int fd, const struct look *l, struct record *now)
 {

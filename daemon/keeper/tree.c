@@ -354,8 +354,8 @@ uint32_t tree_signal(const struct tree_root *root, int sig)
     return reached;
 }
 
-/* A tree is signalled in at least so many rounds, even if the machine stands still and
- * time passes: a process that no round tried is no survivor. */
+/* The least number of rounds of signals to a tree, even if time has passed while the
+ * machine stood still: a process that got no signal is no survivor. */
 #define ROUNDS_MIN 8
 #define REST_FIRST 1000000 /* ns between rounds; doubles while nothing changes */
 #define REST_LAST  128000000

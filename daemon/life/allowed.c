@@ -176,7 +176,8 @@ static int add_named_user(struct queue_allowed *a, const char *name)
     return add(&a->uids, &a->nuids, (uid_t)uid) ? 0 : -ENOMEM;
 }
 
-/* Looks up one user or group. An unknown one is logged, and nobody's. */
+/* Looks up one user or group. If the name is unknown, logs that; its limits then apply to
+ * no user. Returns 0 or a negative errno. */
 static int find_limited(const struct config_limits *from, struct limit_default *to)
 {
     const bool user = from->of == QUEUE_USERS;

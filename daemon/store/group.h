@@ -73,8 +73,8 @@ void groups_refuse_taken(struct groups *g, int error);
 void groups_refuse(struct groups *g, int error);
 /* Writer only. Returns after usec, or at once after groups_stop(). */
 void groups_pause(struct groups *g, uint64_t usec);
-/* Writer only. Notes a step; to_disk: the next call may wait for the disk, until the next
- * step. */
+/* Writer only. Reports progress for groups_health(). to_disk: the writer may wait for the
+ * disk until its next step. */
 void groups_step(struct groups *g, bool to_disk);
 /* Any thread. Sets the limits of retention. */
 void groups_retain(struct groups *g, const struct store_retention *retention);
