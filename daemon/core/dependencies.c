@@ -130,8 +130,8 @@ static bool is_met(const struct job_edge *edge)
     return job_after_is_met(edge->when, edge->started, edge->result);
 }
 
-/* Returns whether the edge is met by what the spec stores. If a recovered job learned of
- * the antecedent only now, the edge must still become a fact, even if it is met. */
+/* Returns whether the edge is met and needs no fact, as the stored spec says so. A
+ * recovered job that has just learned of the antecedent's end needs the fact. */
 static bool is_kept(const struct job *job, const struct job_edge *edge)
 {
     return is_met(edge) && !(job->recovered && edge->learned);

@@ -35,7 +35,7 @@ struct keys_entry {
     struct user *user; /* the owner; NULL: not counted */
 };
 
-/* Zero-initialised is empty, with a secret that everybody knows. */
+/* Zero-initialised is empty, with a secret of zeroes. */
 struct keys {
     struct siphash_key secret; /* set before the first use, then constant: read without
                                 * the lock */

@@ -67,7 +67,7 @@ extern const struct job_event_row job_event_rows[JOB_EV_COUNT];
 void job_event_pack(struct pack *p, const struct job_event *ev, uint64_t life);
 /* A look at the first event of some bytes. */
 struct job_event_glance {
-    uint32_t base; /* of a STARTING that is a base: its attempt; otherwise 0 */
+    uint32_t base; /* the attempt of a STARTING with a struct job_base; otherwise 0 */
     bool passes;   /* as in its row */
 };
 struct job_event_glance job_event_glance(const void *bytes, size_t n);

@@ -254,8 +254,8 @@ static int add_children(const char *thread, void *arg)
     return 0;
 }
 
-/* Walks down from the shim. If a pid belongs to another process by now, it may have when
- * its children were listed: these are dropped. */
+/* Walks down from the shim. Drops the children of a pid that belongs to another process
+ * now: it may have been reused before they were listed. */
 static void walk_children(const struct tree_root *root)
 {
     char path[32];

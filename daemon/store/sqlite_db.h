@@ -108,8 +108,8 @@ int db_errno(struct db *db, int rc);
 /* Returns the -errno for SQLite's code, with the text in err. */
 int db_error(struct db *db, int rc, const char *what, struct volt_error *err);
 bool db_is_full(struct db *db, int rc);
-/* Returns whether the error is one of a file: only a new start then knows the state on
- * disk. */
+/* Returns whether the error is of file I/O: the state on disk is then unknown until voltd
+ * starts again. */
 bool db_needs_restart(int rc);
 
 /* Appends the payload of a meta row to p. Returns 0; -ENOENT: no such row; -EBADMSG:
