@@ -16,16 +16,12 @@ _Static_assert(JOB_CLAIM_BYTES <= NAMED_BYTES, "a name may be as long");
 
 static const struct resource_kind *kind_of(const struct job_claim *c)
 {
-    switch (c->mode) {
-    case JOB_CLAIM_EXCLUSIVE:
-    case JOB_CLAIM_SHARED:
-        break;
-    case JOB_CLAIM_PERMITS:
-        return &resource_semaphore;
-    case JOB_CLAIM_RATE:
-        return &resource_rate;
-    }
-    return &resource_rwlock;
+    static const struct resource_kind *const kinds[JOB_CLAIM_MODES] = {
+#define CLAIM_MODE(constant, name, kind) &resource_##kind,
+#include "daemon/job/claim_modes.def"
+    };
+
+    return kinds[c->mode];
 }
 
 /* Says why a name cannot be claimed this way. */

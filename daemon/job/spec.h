@@ -46,12 +46,10 @@ enum job_on_exists {
     JOB_ON_EXISTS_REPLACE,  /* that job is cancelled, and this one follows its end */
 };
 
-/* Modes of claims. */
 enum job_claim_mode {
-    JOB_CLAIM_EXCLUSIVE = 0, /* a lock, alone */
-    JOB_CLAIM_SHARED,        /* a lock, with others that share it */
-    JOB_CLAIM_PERMITS,       /* so many permits of a semaphore */
-    JOB_CLAIM_RATE,          /* so many tokens of a rate: spent by each attempt */
+#define CLAIM_MODE(constant, name, kind) JOB_CLAIM_##constant,
+#include "daemon/job/claim_modes.def"
+    JOB_CLAIM_MODES
 };
 
 /* A claim: a lock or semaphore of the submitter that a job holds from its start until all

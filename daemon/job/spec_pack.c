@@ -464,7 +464,7 @@ static void get_labels(struct unpack *u, const struct spec_parts *parts,
 static void get_claim(struct unpack *u, struct job_claim *ret)
 {
     ret->name = unpack_string(u);
-    ret->mode = (enum job_claim_mode)unpack_number_max(u, JOB_CLAIM_RATE);
+    ret->mode = (enum job_claim_mode)unpack_number_max(u, JOB_CLAIM_MODES - 1);
     if (ret->mode < JOB_CLAIM_PERMITS)
         return;
     ret->permits = unpack_number(u);

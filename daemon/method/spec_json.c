@@ -20,8 +20,10 @@
 #define LABELS_MAX      64
 #define LABEL_MAX_BYTES 255
 
-static const char *const claim_mode_names[] = {"exclusive", "shared", "permits", "rate",
-                                               NULL};
+static const char *const claim_mode_names[] = {
+#define CLAIM_MODE(constant, name, kind) #name,
+#include "daemon/job/claim_modes.def"
+    NULL};
 
 static const char *const after_names[] = {"ok", "notok", "any", "start", NULL};
 
