@@ -619,8 +619,8 @@ static void tell_where(const struct daemon *d)
                     d->paths.state_dir, strerror(-r));
 }
 
-/* The keeper takes from its environment what jobs are told of the account: what the user
- * database says, whoever has started voltd. */
+/* Sets the variables of the account in voltd's environment by the user database, whoever
+ * has started voltd. The keeper inherits them and gives them to jobs. */
 static void name_account(void)
 {
     const char *home = paths_home();

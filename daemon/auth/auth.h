@@ -1,6 +1,7 @@
 /* Who may do what. operations.def is the table: a row for each operation, a column for
  * each relation of the caller to the owner of the object. methods.def names the operation
- * of each method. Pure but for the account that voltd runs as.
+ * of each method. Pure, except that
+ * it asks for the account that voltd runs as.
  *
  *   relation   the caller is ...
  *   owner      the user whose job, lock or event it is

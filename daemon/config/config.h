@@ -92,13 +92,13 @@ struct config_queue {
     /* AllowUsers=, AllowGroups=: names separated by blanks; both empty: everyone. */
     char users[CONFIG_NAMES + 1], groups[CONFIG_NAMES + 1];
 };
-/* Limits of the jobs of a user, or of a group, that give none. */
+/* Limits for jobs of a user or group that set none. */
 struct config_limits {
     enum queue_list of;
     char name[CONFIG_LIMITS_NAME + 1]; /* of a user also the uid */
     struct job_cgroup cgroup;          /* each may be CONFIG_NOT_SAID */
 };
-/* What has a section with a name: queues, and such limits. */
+/* The named sections of a configuration: queues, and limits of users and groups. */
 struct config_queues {
     size_t n;
     struct config_queue all[QUEUES_MOST];

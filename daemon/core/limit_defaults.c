@@ -36,8 +36,8 @@ bool limit_defaults_any(const struct limit_defaults *d)
     return any;
 }
 
-/* Fills in, of limits that nobody has said so far, those that the list says for this
- * owner. Of several groups the first in the configuration counts. */
+/* Fills in the limits that are LIMIT_NOT_SAID so far, from the users or groups of the
+ * list that include this owner. The first matching group of the configuration counts. */
 static void add(const struct limit_defaults *d, enum queue_list of,
                 const struct job_owner *owner, struct job_cgroup *ret)
 {

@@ -258,8 +258,8 @@ static int append(struct core *core, struct job *job, int64_t item,
 }
 
 /* Returns whether the commit may wait for more. While jobs wait for slots, ends and early
- * starts share commits: a commit costs as much as a short job, and no slot is empty
- * meanwhile. */
+ * starts share commits: a commit costs as much as a short job, and all slots are in
+ * use. */
 static bool is_patient(const struct core *core, const struct work *w,
                        const struct job_event *ev)
 {

@@ -185,7 +185,7 @@ static void pause_job(const struct claim *claim, int cgroup_fd, int record_fd,
         return;
     }
     reply->reached = cgroup_members(cgroup_fd, NULL, 0);
-    /* If the attempt has ended meanwhile, its last SIGCONT may have come before. */
+    /* If the attempt has just ended, its last SIGCONT may have come before the freeze. */
     if (record_probe_fd(record_fd, claim->key, claim->self->boot_id, &record) < 0 ||
         record.verdict != RECORD_RUNNING)
         cgroup_thaw(cgroup_fd);

@@ -48,7 +48,7 @@ enum lease_file_at {
 /* Asks for a lease: a leaf future. */
 struct lease_acquire {
     struct core *core;    /* set by the caller, as the next three are */
-    struct lease_ask ask; /* set but for id and since_usec; borrowed until READY or
+    struct lease_ask ask; /* all except id and since_usec are set; borrowed until READY or
                            * _fini */
     bool waits;           /* false: only a lease that is free at once */
     uint64_t place;       /* id of a place that an earlier call left; 0: none. Asks anew
@@ -63,7 +63,7 @@ struct lease_acquire {
     struct store_commit kept; /* barrier of the store, once the lease is granted */
     bool keeps;
     enum lease_file_at file;
-    int fd; /* valid at LEASE_FILE_HERE */
+    int fd;                 /* valid at LEASE_FILE_HERE */
     struct lending lending; /* the job around the call lends its slot */
 };
 /* Returns PENDING with ask.id set while the call waits in the line or for the store.
@@ -80,13 +80,13 @@ void lease_acquire_fini(struct lease_acquire *a);
 
 /* Frees leases of a user on one name by hand: those whose asking process has gone, while
  * a process that inherited the descriptor lives on. */
-struct lease_free { /* zero-initialised but for the first three */
+struct lease_free { /* the caller sets the first three, the rest is zero */
     struct core *core;
     uid_t uid;
     const char *name;
-    uint64_t ret_count;  /* leases freed so far */
-    size_t looked;       /* leases that the latest step looked at */
-    uint64_t through;    /* private: id of the latest lease that was looked at */
+    uint64_t ret_count; /* leases freed so far */
+    size_t looked;      /* leases that the latest step looked at */
+    uint64_t through;   /* private: id of the latest lease that was looked at */
 };
 /* Frees a portion. Returns whether another step is due. */
 bool lease_free_step(struct volt_cx *cx, struct lease_free *f);

@@ -152,7 +152,7 @@ static int tell_place(struct call *call, struct acquire *s)
                                  json_pack("{s:I}", "lease", (json_int_t)s->leaf.ask.id));
 }
 
-/* Tells the client now and then that it waits. False: the timeout is over. */
+/* Sends the client a heartbeat when one is due. Returns false if the timeout is over. */
 static bool keep_waiting(struct volt_cx *cx, struct call *call, struct acquire *s,
                          int *ret)
 {

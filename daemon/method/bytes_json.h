@@ -1,5 +1,4 @@
-/* What a spec of JSON brings with it, standard input and a script: what spec_json.c reads
- * and writes of these. */
+/* The fields `stdin_data` and `script` of a JSON spec, for spec_json.c. */
 #ifndef VOLTD_METHOD_BYTES_JSON_H
 #define VOLTD_METHOD_BYTES_JSON_H
 

@@ -13,7 +13,7 @@ static const char *const lock_kind_names[] = {"lock", "semaphore", "rate", NULL}
 const char *const holder_mode_names[] = {"exclusive", "shared", "permits", NULL};
 
 /* Resolves the parameter `user`; NULL: the caller. If the caller may not see that user's
- * locks, *ret is nobody. 0; -EINVAL, and the call is answered. */
+ * locks, *ret is (uid_t)-1, which has none. 0; -EINVAL, and the call is answered. */
 static int find_owner(struct volt_cx *cx, struct call *call, const char *user, uid_t *ret)
 {
     *ret = call_peer(call)->uid;

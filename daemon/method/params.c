@@ -35,7 +35,7 @@ int params_read(struct call *call, const struct field *table, void *out)
     return r;
 }
 
-/* What does the nearest to each limit without a cgroup. */
+/* The nearest replacement for each limit where jobs have no cgroup. */
 static const char *const without_cgroup[] = {
     "`ulimit -v` before volt-submit limits the memory of each process",
     "`ulimit -v` before volt-submit limits the memory of each process",

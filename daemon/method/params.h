@@ -11,8 +11,8 @@
 /* Reads the parameters into *out by a table whose fields borrow nothing: the parsed call
  * is freed. 0; negative: the call has been answered, and poll returns VOLT_READY. */
 int params_read(struct call *call, const struct field *table, void *out);
-/* Like params_read() where *out borrows: call_parameters_read() when it no longer
- * does. */
+/* Like params_read(), but *out may borrow from the parameters. The caller frees them by
+ * call_parameters_read() when *out no longer borrows. */
 int params_borrow(struct call *call, const struct field *table, void *out);
 /* Answers an error that was found elsewhere; returns VOLT_READY. */
 enum volt_poll params_refuse(struct call *call, const struct field_error *err);

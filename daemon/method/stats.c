@@ -25,7 +25,7 @@ struct counter {
         .name = #member_, .offset = offsetof(type_, member_), .of_word = of_word_        \
     }
 
-/* Of each worker, and summed. */
+/* Counters of each worker that are also summed up. */
 static const struct counter summed[] = {
     U64(struct volt_worker_stats, polled),
     U64(struct volt_worker_stats, stolen),
@@ -44,14 +44,14 @@ static const struct counter summed[] = {
     U64(struct volt_worker_stats, longest_poll_usec),
     {NULL, 0, false},
 };
-/* Of each worker only. */
+/* Counters of each worker without a sum. */
 static const struct counter single[] = {
     U64(struct volt_worker_stats, avg_task_ns),
     U32(struct volt_worker_stats, global_queue_interval),
     U32(struct volt_worker_stats, ring_depth),
     {NULL, 0, false},
 };
-/* Of the whole scheduler. */
+/* Counters of the whole scheduler. */
 static const struct counter whole[] = {
     U64(struct volt_stats, spawned),          U64(struct volt_stats, completed),
     U64(struct volt_stats, cancelled),        U64(struct volt_stats, live),

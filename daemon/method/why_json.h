@@ -16,15 +16,15 @@ struct running_walk {
     unsigned portions;
 };
 
-/* Jobs of the user that run, as far as a few looks tell: what is not found among them
- * counts as one of which nothing is known. A turn at a time. */
+/* Finds running jobs of the user in w->found, with a limited number of looks, a turn at a
+ * time. A job that is not found counts as one of unknown duration. */
 enum volt_poll running_poll(struct volt_cx *cx, struct call *call, uid_t uid,
                             struct running_walk *w);
 
 /* New; NULL: no memory. */
 json_t *reason_json(enum job_wait wait, const char *text);
 json_t *reasons_json(const struct why *why);
-/* New; NULL: too little is known to tell. */
+/* New; NULL: too little is known for an estimate. */
 json_t *estimate_json(const struct estimate_in *in, uint64_t seed);
 
 #endif

@@ -67,8 +67,8 @@ int outputs_open(struct outputs *o, int state_fd, const char *state_dir);
 /* Closes it; zero-initialised outputs with descriptors -1 are allowed. */
 void outputs_close(struct outputs *o);
 
-/* A job of another account may open its own output by /dev/stdout; nobody has a path to
- * it, as the folders are 0700. */
+/* A job of another account may open its own output by /dev/stdout. No other user can open
+ * the file by a path, as the folders are 0700. */
 #define OUTPUT_MODE 0622
 
 /* Makes the output file of a job and opens it for appending. Returns a descriptor
