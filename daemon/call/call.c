@@ -174,7 +174,7 @@ int call_list_next(struct call *call, json_t **ret)
         int r =
             wire_parse_entry(text, len, &call->list_at,
                              (size_t)call->caller.config->max_parse_memory, ret, NULL);
-        turn_did(call->caller.turn, 1, call->list_at - before);
+        call_did(call, 1, call->list_at - before);
         if (r == 0)
             give_message_back(call);
         return r;
@@ -183,7 +183,7 @@ int call_list_next(struct call *call, json_t **ret)
     if (!entry)
         return 0;
     call->list_at++;
-    turn_did(call->caller.turn, 1, 0);
+    call_did(call, 1, 0);
     *ret = json_incref(entry);
     return 1;
 }
@@ -212,7 +212,7 @@ bool call_list_next_word(struct call *call, char *ret, size_t size)
         return false;
     memcpy(ret, text + at, n);
     ret[n] = '\0';
-    turn_did(call->caller.turn, 1, at + n + 1 - call->list_at);
+    call_did(call, 1, at + n + 1 - call->list_at);
     call->list_at = at + n + 1;
     return true;
 }
@@ -236,29 +236,14 @@ void call_go_aside(struct volt_cx *cx, struct call *call)
     volt_block_in_place(cx, do_nothing, NULL);
 }
 
+struct quota *call_quota(const struct call *call)
+{
+    return &call->caller.turn->quota;
+}
+
 void call_did(struct call *call, size_t entries, size_t bytes)
 {
-    turn_did(call->caller.turn, entries, bytes);
-}
-
-void call_did_facts(struct call *call, size_t facts)
-{
-    call->caller.turn->facts += facts;
-}
-
-size_t call_entries_left(const struct call *call)
-{
-    return turn_entries_left(call->caller.turn);
-}
-
-size_t call_bytes_left(const struct call *call)
-{
-    return turn_bytes_left(call->caller.turn);
-}
-
-size_t call_facts_left(const struct call *call)
-{
-    return turn_facts_left(call->caller.turn);
+    quota_charge(call_quota(call), entries, bytes, 0);
 }
 
 bool call_more(const struct call *call)

@@ -11,6 +11,7 @@
 
 #include "daemon/auth/auth.h"
 #include "daemon/job/owner.h"
+#include "daemon/job/quota.h"
 #include "wire/writer.h"
 #include <jansson.h>
 #include <volt/volt.h>
@@ -66,8 +67,8 @@ struct service {
     struct stdin_files *stdin_files;  /* NULL: descriptors are not accepted */
     struct turn_counts *turns;
     struct malformed *malformed; /* NULL: not counted */
-    bool root_only; /* voltd is root and runs jobs of other users as root */
-    bool user_mode; /* voltd of one user, who counts as root there */
+    bool root_only;              /* voltd is root and runs jobs of other users as root */
+    bool user_mode;              /* voltd of one user, who counts as root there */
 };
 
 const struct service *call_service(const struct call *call);
@@ -91,20 +92,18 @@ void call_gives_back(struct call *call, size_t bytes);
 int call_keep(struct call *call, size_t bytes);
 bool call_more(const struct call *call); /* the client asked for a stream */
 
-/* A method that reads many jobs or writes much text works in portions (turn.h): it counts
- * what it did by call_did(), and goes on while this is READY. PENDING: other tasks run
- * first, then the call is polled again. */
+/* A method that reads many jobs or writes much text works in portions (turn.h): it goes
+ * on while this is READY. PENDING: other tasks run first, then the call is polled
+ * again. */
 enum volt_poll call_turn_poll(struct volt_cx *cx, struct call *call);
+/* Returns the quota of the turn, not used up after READY of call_turn_poll(). The pointer
+ * stays the same during the call. */
+struct quota *call_quota(const struct call *call);
+/* Charges it. */
 void call_did(struct call *call, size_t entries, size_t bytes);
-void call_did_facts(struct call *call, size_t facts); /* facts were appended to the
-                                                       * store */
 /* Moves the rest of this poll, which exceeds a turn and cannot be divided, to a thread
  * that is no worker. */
 void call_go_aside(struct volt_cx *cx, struct call *call);
-/* Return what is left of the turn: at least 1 after READY of call_turn_poll(). */
-size_t call_entries_left(const struct call *call);
-size_t call_bytes_left(const struct call *call);
-size_t call_facts_left(const struct call *call);
 
 /* Returns the value of the parameter spec.env if the same user sent the same text before:
  * borrowed, and the parameters have an empty object instead. NULL: `env`, if any, is

@@ -15,9 +15,9 @@ void turn_end(const struct turn *t, struct turn_counts *counts)
         (void)vat_u64_add(&counts->aside, 1, VAT_RLX);
         return;
     }
-    keep_largest(&counts->largest_entries, t->entries);
-    keep_largest(&counts->largest_bytes, t->bytes);
-    keep_largest(&counts->largest_facts, t->facts);
+    keep_largest(&counts->largest_entries, t->quota.entries);
+    keep_largest(&counts->largest_bytes, t->quota.bytes);
+    keep_largest(&counts->largest_facts, t->quota.facts);
     if (turn_is_over(t))
         (void)vat_u64_add(&counts->divided, 1, VAT_RLX);
 }

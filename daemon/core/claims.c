@@ -323,7 +323,7 @@ int claims_forget_gone(struct tx *tx)
     struct admission *a = tx->core->parts.admit;
     struct resource *r;
 
-    while (tx->core->held.facts < CORE_FACTS && (r = named_gone(a))) {
+    while (tx->core->held.facts < QUOTA_FACTS && (r = named_gone(a))) {
         forget_gone(tx, r);
         named_gone_free(a, r);
     }

@@ -62,7 +62,7 @@ size_t claims_spent(const struct job *job, uint64_t now, struct store_fact *fact
 /* Stores that tokens went back to the rates that the job claims, after a stored start
  * that did not happen. */
 void claims_keep_refund(struct tx *tx, const struct job *job, uint64_t now);
-/* Forgets rates that are full and unused, within CORE_FACTS. Returns -EAGAIN: more are
+/* Forgets rates that are full and unused, within QUOTA_FACTS. Returns -EAGAIN: more are
  * left. */
 int claims_forget_gone(struct tx *tx);
 

@@ -5,26 +5,12 @@
 
 #include <stdint.h>
 #include "daemon/job/job.h"
+#include "daemon/job/quota.h"
 
 struct core;
 struct kinds;
 struct siphash_key;
 struct volt_runtime;
-
-/* Bounds of one hold of the lock, or of one poll, before others get their turn; the last
- * step may exceed them. call/turn.h counts in the same units. A search for circles counts
- * as one step and has bounds of its own: CIRCLE_LOOKS (circle.h), DEADLOCK_LOOKS
- * (deadlock.h). */
-#define CORE_ENTRIES 500   /* jobs, elements, events */
-#define CORE_BYTES   65536 /* of specs */
-#define CORE_FACTS   64
-
-/* Work done in one hold of the lock, while others wait for it. */
-struct core_held {
-    uint64_t entries; /* jobs, elements, events looked at */
-    uint64_t bytes;   /* of specs unpacked */
-    uint64_t facts;   /* appended to the store */
-};
 
 struct core_counts {
     uint64_t submitted, ended;            /* jobs, and elements of arrays */
@@ -38,7 +24,7 @@ struct core_counts {
     uint32_t slots, slots_used; /* of the machine */
     uint32_t slots_lent;        /* now lent (lent.h) */
     uint64_t slots_over;        /* lent slots taken back while none was free */
-    struct core_held held;      /* the largest value of each */
+    struct quota held;          /* the most that one hold of the lock used of each */
     uint64_t told; /* the most subscriptions visited by one poll that notifies */
     uint64_t read_rows, read_bytes; /* the most read from the store in one turn */
 };

@@ -145,8 +145,8 @@ bool job_leave_some(struct tx *tx)
 {
     struct core *core = tx->core;
 
-    for (int n = 0; n < JOBS_SLICE && are_too_many(core) && core->held.bytes < CORE_BYTES;
-         n++) {
+    for (int n = 0;
+         n < JOBS_SLICE && are_too_many(core) && core->held.bytes < QUOTA_BYTES; n++) {
         struct job *oldest = list_thing(core->ended.first, struct job, node);
 
         if (oldest->elements && oldest->elements->followers.n)

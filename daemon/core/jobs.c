@@ -27,7 +27,7 @@ size_t core_told(struct core *core, const struct asker *asker, uint64_t after,
                  struct job_news *buf, size_t max, uint64_t *ret_next, uint64_t *ret_lost)
 {
     vlock_lock(&core->ring_lock);
-    const size_t n = event_ring_read(&core->ring, asker, after, buf, max, CORE_ENTRIES,
+    const size_t n = event_ring_read(&core->ring, asker, after, buf, max, QUOTA_ENTRIES,
                                      ret_next, ret_lost);
     vlock_unlock(&core->ring_lock);
     return n;

@@ -34,7 +34,7 @@ struct parts {
     struct event_ring *ring;       /* events as they happen: core_told() */
     struct core_counts *counts;    /* [L] core.h */
     struct job_limits *limits;     /* [L] core.h */
-    struct core_held *held;        /* [L] core.h: work in this hold of the lock */
+    struct quota *held;            /* [L] what this hold of the lock has used up */
 
     struct dispatch *dispatch; /* dispatch/dispatch.h */
     struct run *run;           /* run/run.h */

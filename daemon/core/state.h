@@ -57,7 +57,7 @@ struct core {
     struct event_ring ring;       /* events as they happen; written only under [L] */
     uint32_t entering; /* [L] submissions that may be durable and are not in the table */
     struct core_counts counts; /* [L] */
-    struct core_held held;     /* [L] work in this hold of the lock */
+    struct quota held;         /* [L] work in this hold of the lock */
     uint64_t gone;        /* [L] weight of jobs that left the table since the last trim */
     struct users users;   /* [L] */
     struct leases leases; /* [L] */

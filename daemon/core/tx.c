@@ -23,7 +23,7 @@ void core_lock(struct core *core)
     fair_lock(&core->lock);
 }
 
-static void keep_largest(uint64_t *largest, uint64_t value)
+static void keep_largest(size_t *largest, size_t value)
 {
     if (*largest < value)
         *largest = value;
@@ -36,7 +36,7 @@ static void count_held(struct core *core)
     keep_largest(&core->counts.held.bytes, core->held.bytes);
     keep_largest(&core->counts.held.facts, core->held.facts);
     core->dispatcher.facts += core->held.facts;
-    core->held = (struct core_held){0};
+    core->held = (struct quota){0};
     core->now_usec = 0;
 }
 

@@ -55,15 +55,11 @@ struct tx {
     struct job *garbage;
 };
 
-/* Lock held. Counts work done in this hold. */
-static inline void core_did(struct core *core, uint64_t entries, uint64_t bytes,
-                            uint64_t facts)
+/* Lock held. Charges the quota of this hold. A search for circles counts as one step and
+ * has bounds of its own: CIRCLE_LOOKS (circle.h), DEADLOCK_LOOKS (deadlock.h). */
+static inline void core_did(struct core *core, size_t entries, size_t bytes, size_t facts)
 {
-    struct core_held *held = parts_of(core)->held;
-
-    held->entries += entries;
-    held->bytes += bytes;
-    held->facts += facts;
+    quota_charge(parts_of(core)->held, entries, bytes, facts);
 }
 
 /* Lock held. Makes tasks that wait for news look, though there is no event. */

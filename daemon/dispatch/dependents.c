@@ -32,7 +32,7 @@ int dependents_run(struct tx *tx)
     unsigned budget = LOOKS;
     struct condition *c;
 
-    while (parts_of(core)->held->facts < CORE_FACTS &&
+    while (parts_of(core)->held->facts < QUOTA_FACTS &&
            (c = condition_after_due(parts_of(core)->admit, &budget))) {
         core_did(core, 1, 0, 0);
         if (meet(tx, c) < 0)

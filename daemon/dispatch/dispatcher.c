@@ -24,7 +24,7 @@
 
 /* --- the agenda --------------------------------------------------------------------- */
 
-_Static_assert(TX_STEP >= CORE_FACTS + 2, "a cancelled array wakes as many");
+_Static_assert(TX_STEP >= QUOTA_FACTS + 2, "a cancelled array wakes as many");
 
 /* Cancels a job. Returns 0 (also if it has ended), -EAGAIN (elements are left) or
  * -ENOMEM. */
@@ -33,8 +33,8 @@ static int cancel(struct tx *tx, struct job *job)
     int r = core_cancel(tx, job, NO_OFFSET);
 
     if (r == 0 && job->array)
-        r = core_cancel_elements(tx, job, &job->elements->cancelled, CORE_ENTRIES,
-                                 CORE_FACTS);
+        r = core_cancel_elements(tx, job, &job->elements->cancelled, QUOTA_ENTRIES,
+                                 QUOTA_FACTS);
     return r == -EAGAIN || r == -ENOMEM ? r : 0;
 }
 
@@ -61,7 +61,7 @@ static int drain_agenda(struct tx *tx)
     int r = 0;
 
     for (int n = 0; parts_of(core)->agenda->first && r == 0; n++)
-        r = n < JOBS_SLICE && tx_has_room(tx) && parts_of(core)->held->facts < CORE_FACTS
+        r = n < JOBS_SLICE && tx_has_room(tx) && parts_of(core)->held->facts < QUOTA_FACTS
                 ? act(tx)
                 : -EAGAIN;
     return r;

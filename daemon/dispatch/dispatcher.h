@@ -1,5 +1,5 @@
 /* The dispatcher: what a change means to other jobs. Each dispatch_finish() runs it once,
- * for at most JOBS_SLICE jobs in each of these steps, and CORE_FACTS facts. Its own task
+ * for at most JOBS_SLICE jobs in each of these steps, and QUOTA_FACTS facts. Its own task
  * does the rest, a portion a poll.
  *
  *   1. Ended jobs that are too many leave memory, the oldest first.

@@ -33,7 +33,7 @@ static struct job_event event_of(const struct doom *d)
 
 static bool has_room(const struct tx *tx)
 {
-    return tx_has_room(tx) && parts_of(tx->core)->held->facts < CORE_FACTS;
+    return tx_has_room(tx) && parts_of(tx->core)->held->facts < QUOTA_FACTS;
 }
 
 /* Ends a job. Returns

@@ -62,7 +62,7 @@ int each_run(struct tx *tx)
     struct each_edge *edge;
     uint64_t offset;
 
-    while (tx_has_room(tx) && parts_of(core)->held->facts < CORE_FACTS &&
+    while (tx_has_room(tx) && parts_of(core)->held->facts < QUOTA_FACTS &&
            (edge = each_next_due(core, &budget, &offset))) {
         core_did(core, 1, 0, 0);
         if (look(tx, edge, offset) < 0) {

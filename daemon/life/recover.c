@@ -531,8 +531,7 @@ int recover_load(struct core *core, uint64_t *ret_max, struct volt_error *err)
 
         id = table_next(parts_of(core)->table, id, &steps, &job);
         result = job ? settle(core, job, r.lacks_key_rows) : 0;
-        *parts_of(core)->held =
-            (struct core_held){0}; /* no task waits for the lock yet */
+        *parts_of(core)->held = (struct quota){0}; /* no task waits for the lock yet */
     } while (id && result == 0);
     dependencies_forget(core);
     if (result < 0 && err)

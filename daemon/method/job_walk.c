@@ -42,14 +42,15 @@ int job_walk_portion(struct volt_cx *cx, struct call *call,
 {
     const size_t before = wire_buf_len(text);
 
-    if (filter->elements && call_entries_left(call) < QUERY_ROWS_LOOKS) {
-        call_did(call, call_entries_left(call), 0); /* too few left: next turn */
+    if (filter->elements && quota_entries_left(call_quota(call)) < QUERY_ROWS_LOOKS) {
+        call_did(call, quota_entries_left(call_quota(call)),
+                 0); /* too few left: next turn */
         return 0;
     }
-    w->walk.looks = call_entries_left(call);
+    w->walk.looks = quota_entries_left(call_quota(call));
     /* Half of the bytes are for specs, half for text. */
-    w->walk.bytes = 1 + call_bytes_left(call) / 2;
-    w->walk.at_once = 1 + call_bytes_left(call) / 2 / w->job_text;
+    w->walk.bytes = 1 + quota_bytes_left(call_quota(call)) / 2;
+    w->walk.at_once = 1 + quota_bytes_left(call_quota(call)) / 2 / w->job_text;
     if (w->job_text > LARGE_TEXT)
         call_go_aside(cx, call);
     int r = query_walk_step(cx, call_service(call)->core, call_asker(call), filter,

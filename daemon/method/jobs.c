@@ -284,10 +284,10 @@ static enum volt_poll forget_poll(struct volt_cx *cx, struct call *call, void *s
     }
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
-    s->leaf.looks = call_entries_left(call);
+    s->leaf.looks = quota_entries_left(call_quota(call));
     enum volt_poll r = steer_forget_poll(cx, &s->leaf);
     call_did(call, s->leaf.looked, s->leaf.bytes);
-    call_did_facts(call, s->leaf.facts);
+    quota_charge(call_quota(call), 0, 0, s->leaf.facts);
     if (r == VOLT_PENDING)
         return VOLT_PENDING;
     if (s->leaf.ret < 0)

@@ -171,7 +171,7 @@ static enum volt_poll size_poll(struct volt_cx *cx, struct call *call,
                              s->capacity, &s->commit, &s->made);
         if (r < 0)
             return refuse_size(call, r);
-        call_did_facts(call, 1);
+        quota_charge(call_quota(call), 0, 0, 1);
         s->begun = true;
     }
     if (store_commit_poll(cx, &s->commit) == VOLT_PENDING)
@@ -254,7 +254,7 @@ static void free_portion(struct volt_cx *cx, struct call *call, struct free_stat
         if (!steer_free_step(core, s->owner, &s->free))
             s->at = FREE_LEASES;
         call_did(call, s->free.looked, 0);
-        call_did_facts(call, s->free.facts);
+        quota_charge(call_quota(call), 0, 0, s->free.facts);
         return;
     }
     if (!lease_free_step(cx, &s->leases)) {

@@ -250,11 +250,11 @@ enum volt_poll submission_poll(struct volt_cx *cx, struct call *call,
 {
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
-    leaf->looks = call_entries_left(call);
-    leaf->most_facts = call_facts_left(call);
+    leaf->looks = quota_entries_left(call_quota(call));
+    leaf->most_facts = quota_facts_left(call_quota(call));
     enum volt_poll r = jobs_submit_poll(cx, leaf);
     call_did(call, leaf->looked, 0);
-    call_did_facts(call, leaf->facts);
+    quota_charge(call_quota(call), 0, 0, leaf->facts);
     return r;
 }
 

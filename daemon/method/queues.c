@@ -229,7 +229,7 @@ static int begin(struct volt_cx *cx, struct call *call, struct change_state *s,
         (void)refuse(call, s, r);
         return r;
     }
-    call_did_facts(call, 1);
+    quota_charge(call_quota(call), 0, 0, 1);
     s->begun = true;
     return 0;
 }

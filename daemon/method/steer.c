@@ -372,12 +372,12 @@ static enum volt_poll steer_id_poll(struct volt_cx *cx, struct call *call,
         return VOLT_PENDING;
     volt_sleep_fini(&s->rest);
     s->rest = (struct volt_sleep){0};
-    s->id.most_facts = call_facts_left(call);
-    s->id.looks = call_entries_left(call);
+    s->id.most_facts = quota_facts_left(call_quota(call));
+    s->id.looks = quota_entries_left(call_quota(call));
     int r = steer_step(call_service(call)->core, call_asker(call), key->id, key->index,
                        &s->id);
     call_did(call, s->id.looked, 0);
-    call_did_facts(call, s->id.facts);
+    quota_charge(call_quota(call), 0, 0, s->id.facts);
     if (r == -EAGAIN && s->id.rests)
         volt_sleep_init(&s->rest, STEER_AGAIN);
     if (r == -ESTALE)
@@ -496,11 +496,11 @@ static enum volt_poll filtered_poll(struct volt_cx *cx, struct call *call,
 {
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
-    s->all.looks = call_entries_left(call);
-    s->all.most_facts = call_facts_left(call);
+    s->all.looks = quota_entries_left(call_quota(call));
+    s->all.most_facts = quota_facts_left(call_quota(call));
     enum volt_poll r = steer_all_poll(cx, &s->all);
     call_did(call, s->all.looked, s->all.bytes);
-    call_did_facts(call, s->all.facts);
+    quota_charge(call_quota(call), 0, 0, s->all.facts);
     if (r == VOLT_PENDING || s->all.ret != -ESTALE)
         return r;
     *ret = look_at_after(cx, call, s);

@@ -20,11 +20,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define PROGRESS_USEC UINT64_C(100000)
-#define JOBS_MAX      1000
-#define SKIPPED       16  /* known entries that count as one look */
-#define JOB_TEXT      352 /* usual bytes of a job in an answer */
-#define EXIT_UNKNOWN  125
+#define PROGRESS_USEC  UINT64_C(100000)
+#define JOBS_MAX       1000
+#define SKIPPED        16  /* known entries that count as one look */
+#define JOB_TEXT       352 /* usual bytes of a job in an answer */
+#define EXIT_UNKNOWN   125
 #define CANCELLED_MOST ((UINT32_C(1) << 30) - 1)
 
 struct entry {
@@ -115,7 +115,7 @@ static int view(struct volt_cx *cx, struct call *call, struct wait *w,
     const bool had_page = w->looks.page;
 
     w->looks.status_only = status_only;
-    w->looks.most = 1 + call_entries_left(call) / QUERY_KEPT_COST;
+    w->looks.most = 1 + quota_entries_left(call_quota(call)) / QUERY_KEPT_COST;
     int r = query_looks_next(cx, &w->looks, key, ret);
     if (w->looks.page && !had_page)
         call_holds(call, QUERY_LOOKS_PAGE);
@@ -358,8 +358,8 @@ static enum volt_poll find_poll(struct volt_cx *cx, struct call *call, struct wa
             return VOLT_READY;
         w->walk.limit = FIND_AT_ONCE;
         w->walk.kept_sum = 0;
-        w->walk.looks = call_entries_left(call);
-        w->walk.bytes = call_bytes_left(call);
+        w->walk.looks = quota_entries_left(call_quota(call));
+        w->walk.bytes = quota_bytes_left(call_quota(call));
         w->walk.at_once = FIND_AT_ONCE;
         *ret = query_walk_step(cx, call_service(call)->core, call_asker(call), &w->filter,
                                &w->walk, add_found, &w->ids.list);
@@ -512,7 +512,7 @@ static unsigned take_changes(struct call *call, struct wait *w)
     struct change change;
     unsigned n = 0;
 
-    while (call_entries_left(call) > 0 &&
+    while (quota_entries_left(call_quota(call)) > 0 &&
            (job = job_subscriber_next(&w->room->ends, &change))) {
         apply(w, list_thing(job, struct entry, job), &change);
         call_did(call, 1, 0);

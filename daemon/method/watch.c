@@ -133,8 +133,8 @@ static int tell_page(struct volt_cx *cx, struct call *call, struct watch *w)
     w->jobs.walk.limit = JOBS_PER_REPLY;
     do
         r = job_walk_portion(cx, call, &filter, &w->jobs, &text);
-    while (r == 0 && !w->jobs.walk.end && call_entries_left(call) &&
-           call_bytes_left(call));
+    while (r == 0 && !w->jobs.walk.end && quota_entries_left(call_quota(call)) &&
+           quota_bytes_left(call_quota(call)));
     if (w->jobs.walk.cursor == 0)
         w->at = WATCH_EVENTS;
     bool none = w->jobs.walk.limit == JOBS_PER_REPLY;
@@ -187,7 +187,7 @@ static int put_wanted(struct call *call, struct watch *w, const struct job_news 
 
     for (size_t i = 0; i < n; i++) {
         size_t unpacked = 0, named = 0, before = wire_buf_len(to->out);
-        bool over = i > 0 && call_bytes_left(call) == 0;
+        bool over = i > 0 && quota_bytes_left(call_quota(call)) == 0;
         int r = over ? -EAGAIN
                      : filter_wants(&w->in.filter, s->core, call_asker(call), &events[i],
                                     &unpacked);
@@ -225,9 +225,10 @@ static int tell_wanted(struct call *call, struct watch *w, const struct job_news
 /* Returns how many events the turn allows. */
 static size_t events_of_turn(const struct call *call)
 {
-    size_t n = 1 + call_bytes_left(call) / EVENT_TEXT;
+    size_t n = 1 + quota_bytes_left(call_quota(call)) / EVENT_TEXT;
 
-    n = n < call_entries_left(call) ? n : call_entries_left(call);
+    n = n < quota_entries_left(call_quota(call)) ? n
+                                                 : quota_entries_left(call_quota(call));
     return n < EVENTS_PER_REPLY ? n : EVENTS_PER_REPLY;
 }
 
@@ -269,7 +270,7 @@ static int tell_events(struct volt_cx *cx, struct call *call, struct watch *w)
     int r;
 
     n = event_log_read(log, call_asker(call), w->cursor, events, events_of_turn(call),
-                       call_entries_left(call), &w->cursor, &lost);
+                       quota_entries_left(call_quota(call)), &w->cursor, &lost);
     call_did(call, 1 + (size_t)(w->cursor - before - lost), 0);
     w->lagged += lost;
     if (n == 0 && w->lagged == 0)

@@ -57,8 +57,8 @@ static enum volt_poll estimate_poll(struct volt_cx *cx, struct call *call,
         return VOLT_READY;
     if (running_poll(cx, call, s->why.owner, &s->running) == VOLT_PENDING)
         return VOLT_PENDING;
-    if (call_entries_left(call) < FORECAST_LOOKS)
-        call_did(call, call_entries_left(call), 0);
+    if (quota_entries_left(call_quota(call)) < FORECAST_LOOKS)
+        call_did(call, quota_entries_left(call_quota(call)), 0);
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
     call_did(call, FORECAST_LOOKS, 0);
@@ -85,8 +85,8 @@ void why_add_left(struct why *why)
 static enum volt_poll ask_poll(struct volt_cx *cx, struct call *call,
                                const struct job_key *key, struct why *ret, int *ret_r)
 {
-    if (call_entries_left(call) < WHY_LOOKS)
-        call_did(call, call_entries_left(call), 0);
+    if (quota_entries_left(call_quota(call)) < WHY_LOOKS)
+        call_did(call, quota_entries_left(call_quota(call)), 0);
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
     *ret_r =
@@ -260,7 +260,7 @@ static enum volt_poll why_of_all(struct volt_cx *cx, struct call *call,
     while (!s->counted) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        s->walk.looks = call_entries_left(call);
+        s->walk.looks = quota_entries_left(call_quota(call));
         s->walk.limit = s->walk.at_once = s->walk.looks;
         s->walk.end = false;
         int r = query_walk_step(cx, call_service(call)->core, call_asker(call),
@@ -290,7 +290,7 @@ static int begin(struct call *call, struct why_state *s)
     s->filter = (struct job_filter){.states = (1u << JOB_DONE) - 1,
                                     .of_user = !auth_sees_all(call_asker(call)),
                                     .uid = call_peer(call)->uid};
-    s->walk = (struct query_walk){.bytes = CORE_BYTES, .specs = QUERY_SPECS_NONE};
+    s->walk = (struct query_walk){.bytes = QUOTA_BYTES, .specs = QUERY_SPECS_NONE};
     s->begun = true;
     return 0;
 }

@@ -18,11 +18,11 @@ enum volt_poll running_poll(struct volt_cx *cx, struct call *call, uid_t uid,
         .states = 1u << JOB_RUNNING, .of_user = true, .uid = uid};
 
     if (w->portions == 0)
-        w->walk = (struct query_walk){.bytes = CORE_BYTES, .specs = QUERY_SPECS_NONE};
+        w->walk = (struct query_walk){.bytes = QUOTA_BYTES, .specs = QUERY_SPECS_NONE};
     for (; w->portions < RUNNING_PORTIONS; w->portions++) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        w->walk.looks = call_entries_left(call);
+        w->walk.looks = quota_entries_left(call_quota(call));
         w->walk.limit = w->walk.at_once = ESTIMATE_HELD;
         w->walk.end = false;
         const int r = query_walk_step(cx, call_service(call)->core, call_asker(call),

@@ -21,7 +21,7 @@ struct core;
 struct job;
 
 #define FORECAST_LOOKS (2 * ESTIMATE_FRONT + ESTIMATE_HELD) /* at most */
-_Static_assert(FORECAST_LOOKS <= CORE_ENTRIES, "a turn has room for it");
+_Static_assert(FORECAST_LOOKS <= QUOTA_ENTRIES, "a turn has room for it");
 
 /* Jobs and elements of a user that run. */
 struct forecast_running {

@@ -63,7 +63,7 @@ static int read_elements(struct volt_cx *cx, struct core *core,
                                 .spec = array->spec,
                                 .within = e->within,
                                 .index = e->index,
-                                .looks = CORE_ENTRIES,
+                                .looks = QUOTA_ENTRIES,
                                 .most = JOBS_SLICE};
         r = expand_portion(e);
         for (size_t i = 0; i < e->n; i++) {

@@ -13,7 +13,7 @@
 
 #define WHY_MOST  8
 #define WHY_LOOKS (EXPLAIN_LOOKS + 2 * HOLDERS_LOOKED_AT + 2) /* of a question, at most */
-_Static_assert(WHY_LOOKS <= CORE_ENTRIES, "a turn has room for it");
+_Static_assert(WHY_LOOKS <= QUOTA_ENTRIES, "a turn has room for it");
 
 struct job;
 struct job_claim;

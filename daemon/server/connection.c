@@ -118,8 +118,8 @@ static int read_some(struct volt_cx *cx, struct connection *c)
 
         if (r < 0)
             return r;
-        if (room > turn_bytes_left(turn_of(c)))
-            room = turn_bytes_left(turn_of(c));
+        if (room > quota_bytes_left(&turn_of(c)->quota))
+            room = quota_bytes_left(&turn_of(c)->quota);
         if (room == 0 || receive_poll(cx, c, at, room, &n, &got_stdin) == VOLT_PENDING)
             break;
         if (n < 0)
@@ -131,7 +131,7 @@ static int read_some(struct volt_cx *cx, struct connection *c)
         frame_filled(&c->session.in, (size_t)n);
         if (got_stdin)
             session_got_stdin(&c->session);
-        turn_did(turn_of(c), 0, (size_t)n);
+        quota_charge(&turn_of(c)->quota, 0, (size_t)n, 0);
     } while ((size_t)n == room && frame_pending(&c->session.in) < READ_AHEAD);
     return moved;
 }

@@ -217,7 +217,7 @@ static bool is_too_long_for_a_turn(const struct scan *scan, size_t len)
 {
     size_t left_out = holds_list(scan) ? scan->list_end - scan->list_begin : 0;
 
-    return message_cost(scan) > TURN_ENTRIES || len - left_out > TURN_BYTES;
+    return message_cost(scan) > QUOTA_ENTRIES || len - left_out > QUOTA_BYTES;
 }
 
 static void note_malformed(const struct session *s, const char *why)
@@ -246,7 +246,7 @@ static int parse_message(struct volt_cx *cx, struct session *s, const char *text
     struct parsing p = {.budget = (size_t)s->config.max_parse_memory};
 
     cut_out(cuts, text, len, p.pieces);
-    turn_did(&s->turn, message_cost(scan), 0);
+    quota_charge(&s->turn.quota, message_cost(scan), 0, 0);
     if (cx && is_too_long_for_a_turn(scan, len)) {
         s->turn.aside = true;
         volt_block_in_place(cx, parse, &p);
@@ -264,8 +264,8 @@ static int parse_message(struct volt_cx *cx, struct session *s, const char *text
 static bool fits_turn(const struct session *s)
 {
     return !turn_is_over(&s->turn) &&
-           (s->turn.entries == 0 ||
-            message_cost(&s->in.scan) <= turn_entries_left(&s->turn));
+           (s->turn.quota.entries == 0 ||
+            message_cost(&s->in.scan) <= quota_entries_left(&s->turn.quota));
 }
 
 /* Returns a reference to a part of a whole message if its text is known, otherwise

@@ -119,13 +119,13 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct steer_forget *f)
     struct forgetting *p = f->pending;
 
     p->walk.limit = JOBS_SLICE - p->n;
-    p->walk.looks = f->looks ? f->looks : CORE_ENTRIES;
+    p->walk.looks = f->looks ? f->looks : QUOTA_ENTRIES;
     f->ret = query_walk_step(cx, f->core, &f->asker, &p->filter, &p->walk, collect, f);
     p->end = !p->walk.cursor;
     f->looked = p->walk.looked + p->walk.kept_looked * QUERY_KEPT_COST;
     f->bytes = p->walk.unpacked;
     p->bytes += p->walk.unpacked;
-    if (f->ret < 0 || p->end || p->n == JOBS_SLICE || p->bytes >= CORE_BYTES)
+    if (f->ret < 0 || p->end || p->n == JOBS_SLICE || p->bytes >= QUOTA_BYTES)
         return VOLT_READY;
     volt_cx_wake(cx);
     return VOLT_PENDING;
@@ -140,7 +140,7 @@ static void begin(struct steer_forget *f)
     if (!p)
         return;
     p->walk = (struct query_walk){
-        .kept = true, .keys = true, .bytes = CORE_BYTES, .at_once = JOBS_SLICE};
+        .kept = true, .keys = true, .bytes = QUOTA_BYTES, .at_once = JOBS_SLICE};
     p->filter = *f->filter;
     p->filter.newest_first = true;
     p->filter.states = p->filter.states && !(p->filter.states & 1u << JOB_DONE)

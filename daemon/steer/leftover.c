@@ -43,7 +43,7 @@ static void free_some(struct tx *tx, const struct user *u, struct steer_free *f)
     struct list_node *n = resume(tx->core, u, f), *next;
     size_t looked = 0;
 
-    for (; n && looked < CORE_ENTRIES && parts_of(tx->core)->held->facts < CORE_FACTS &&
+    for (; n && looked < QUOTA_ENTRIES && parts_of(tx->core)->held->facts < QUOTA_FACTS &&
            tx_has_room(tx);
          n = next, looked++) {
         next = n->next;

@@ -24,8 +24,8 @@ static int cancel_some(struct tx *tx, struct job *job, int64_t offset,
         return r == 0 && job->array && offset == NO_OFFSET ? -EAGAIN : r;
     }
     int r =
-        core_cancel_elements(tx, job, &at->offset, at->looks ? at->looks : CORE_ENTRIES,
-                             at->most_facts ? at->most_facts : CORE_FACTS);
+        core_cancel_elements(tx, job, &at->offset, at->looks ? at->looks : QUOTA_ENTRIES,
+                             at->most_facts ? at->most_facts : QUOTA_FACTS);
     if (r == -ENOMEM)
         agenda_add(tx->core, job); /* the dispatcher goes on with it */
     return r;
@@ -52,8 +52,8 @@ static int pause_some(struct tx *tx, struct job *job, int64_t offset,
 
     p->on = at->verb == STEER_PAUSE;
     p->by = asker->who.uid;
-    p->looks = at->looks ? at->looks : CORE_ENTRIES;
-    p->facts = at->most_facts ? at->most_facts : CORE_FACTS;
+    p->looks = at->looks ? at->looks : QUOTA_ENTRIES;
+    p->facts = at->most_facts ? at->most_facts : QUOTA_FACTS;
     int r = pausing_step(tx, job, offset, p);
     at->rests = p->rests;
     return r;
@@ -226,12 +226,12 @@ static uint32_t but_done(uint32_t states)
 static void steer_listed(struct volt_cx *cx, struct steer_all *c)
 {
     struct job_filter f = *c->filter;
-    size_t most = c->most_facts ? c->most_facts : CORE_FACTS;
+    size_t most = c->most_facts ? c->most_facts : QUOTA_FACTS;
     const bool looks_far = c->edit && core_edit_may_close_circle(c->edit);
     struct query_walk w = {.cursor = c->cursor,
                            .limit = looks_far ? 1 : (most + 2) / 3,
-                           .looks = c->looks ? c->looks : CORE_ENTRIES,
-                           .bytes = CORE_BYTES,
+                           .looks = c->looks ? c->looks : QUOTA_ENTRIES,
+                           .bytes = QUOTA_BYTES,
                            .specs = QUERY_SPECS_NONE,
                            .at_once = STEER_SLICE};
 

@@ -70,7 +70,7 @@ struct steer_forget {
     const struct job_filter *filter; /* borrowed, with all it points to, until _fini */
     uint64_t older_usec;
     uint64_t keep;
-    size_t looks;         /* entries that a poll may look at; 0: CORE_ENTRIES */
+    size_t looks;         /* entries that a poll may look at; 0: QUOTA_ENTRIES */
     size_t looked, bytes; /* of the latest poll: entries, bytes of specs ... */
     size_t facts;         /* ... and facts appended */
     uint64_t ret_count;

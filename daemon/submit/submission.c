@@ -150,7 +150,7 @@ void submission_bind_known(struct jobs_submit *s, size_t i)
 
 size_t submission_portion(struct jobs_submit *s, size_t left)
 {
-    size_t most = s->looks ? s->looks : CORE_ENTRIES;
+    size_t most = s->looks ? s->looks : QUOTA_ENTRIES;
     size_t n = most > s->looked ? most - s->looked : 0;
 
     n = n < SUBMIT_SLICE ? n : SUBMIT_SLICE;

@@ -545,9 +545,9 @@ static void append(struct jobs_submit *s, struct store_fact *facts, size_t n)
 static enum volt_poll append_poll(struct volt_cx *cx, struct jobs_submit *s)
 {
     struct submission *p = s->pending;
-    struct store_fact facts[CORE_FACTS + 1]; /* a STARTING */
+    struct store_fact facts[QUOTA_FACTS + 1]; /* a STARTING */
     size_t most =
-        s->most_facts && s->most_facts < CORE_FACTS ? s->most_facts : CORE_FACTS;
+        s->most_facts && s->most_facts < QUOTA_FACTS ? s->most_facts : QUOTA_FACTS;
 
     if (!p->packed) {
         p->at_usec = jobs_now_usec();
@@ -686,8 +686,8 @@ static void enter_slice(struct jobs_submit *s, size_t end)
 static void cancel_some(struct jobs_submit *s)
 {
     struct submission *p = s->pending;
-    const size_t looks = s->looks ? s->looks : CORE_ENTRIES;
-    const size_t facts = s->most_facts ? s->most_facts : CORE_FACTS;
+    const size_t looks = s->looks ? s->looks : QUOTA_ENTRIES;
+    const size_t facts = s->most_facts ? s->most_facts : QUOTA_FACTS;
     const struct asker by = auth_user(s->owner.uid);
     uint64_t id;
 

@@ -376,7 +376,7 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct client *c)
                                       .specs = QUERY_SPECS_WHOLE,
                                       .limit = 1000,
                                       .at_once = 1 + sim_below(20),
-                                      .bytes = CORE_BYTES};
+                                      .bytes = QUOTA_BYTES};
     c->begun = true;
     c->walk.looks = 1 + sim_below(30);
     r = query_walk_step(cx, sim.core, &c->asker, &c->filter, &c->walk, look, c);
@@ -512,7 +512,7 @@ static enum volt_poll watch_poll(struct volt_cx *cx, struct client *c)
                                       .specs = QUERY_SPECS_BRIEF,
                                       .looks = 100,
                                       .at_once = 100,
-                                      .bytes = CORE_BYTES};
+                                      .bytes = QUOTA_BYTES};
         (void)query_walk_step(cx, sim.core, &c->asker, &c->filter, &c->walk, look, c);
     }
     do

@@ -92,9 +92,9 @@ int managed_list(struct core *core, const struct asker *asker, const struct job_
                            .specs = QUERY_SPECS_WHOLE,
                            .cursor = cursor,
                            .limit = limit,
-                           .looks = CORE_ENTRIES,
-                           .at_once = CORE_ENTRIES,
-                           .bytes = CORE_BYTES};
+                           .looks = QUOTA_ENTRIES,
+                           .at_once = QUOTA_ENTRIES,
+                           .bytes = QUOTA_BYTES};
     int r;
 
     do

@@ -55,7 +55,7 @@ int told_change(struct core *core, struct queue_change *c)
     int r = queues_change(&tx, told.of, c, NULL);
     tx_carry_out(&tx);
     assert_true(told.kicks == kicks + 1 || r < 0);
-    core->held = (struct core_held){0};
+    core->held = (struct quota){0};
     return r;
 }
 
@@ -77,7 +77,7 @@ void told_tidy(struct core *core)
 
     tx_init(&tx, core);
     queues_tidy(&tx);
-    core->held = (struct core_held){0};
+    core->held = (struct quota){0};
 }
 
 int told_take(struct core *core, uid_t uid, gid_t gid, const char *queue,

@@ -575,7 +575,7 @@ static void so_much_is_looked_at(void **state)
     begin(2, "b");
     begin(3, "b"); /* which may go on */
     last = 1;
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     assert_true(wait_for_many(DEADLOCK_STEPS + 2));
     assert_in_range(core.held.entries, DEADLOCK_STEPS + 2, DEADLOCK_LOOKS / 2);
     last = 99;

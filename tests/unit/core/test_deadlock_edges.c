@@ -54,7 +54,7 @@ static struct job *enter(uint64_t id, struct job_spec *spec)
     assert_int_equal(core_wait_for(&core, j, &err), 0);
     assert_int_equal(core_enter(&tx, j, id, 1), 0);
     job_spec_unref(spec);
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     assert_int_equal(each_run(&tx), 0);
     return j;
 }
@@ -363,7 +363,7 @@ static bool finds_itself(uint64_t in, uint64_t others, size_t n)
                                  .arg = &again,
                                  .n = again.n};
 
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     return deadlock_of_wait(&core, &w, &err);
 }
 
@@ -403,7 +403,7 @@ static void words_that_are_passed_over(void **state)
     assert_in_range(core.held.entries, PASSED, PASSED + 2 * 64);
     assert_true(finds_itself(7, 9, 5));
     assert_false(finds_itself(7, 9, 10));
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     assert_false(refused(7, WHOLE, 9, 1)); /* it alone is looked at */
     assert_in_range(core.held.entries, 1, 20);
 }

@@ -231,7 +231,7 @@ static void what_is_learned_after_a_restart(void **state)
         assert_int_equal(edges_of(job), 2);
     }
     waiting_enter(&core, job);
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     assert_int_equal(dependents_run(&tx), 0);
     assert_int_equal(core.held.facts, 2);
     assert_int_equal(edges_of(job), 0);
@@ -241,10 +241,10 @@ static void what_is_learned_after_a_restart(void **state)
 static void a_fan(void **state)
 {
     const struct job_edge edge = {.job = QUEUED, .when = JOB_AFTER_ANY};
-    struct job *job[CORE_FACTS + 1];
+    struct job *job[QUOTA_FACTS + 1];
 
     (void)state;
-    for (size_t i = 0; i <= CORE_FACTS; i++) {
+    for (size_t i = 0; i <= QUOTA_FACTS; i++) {
         job[i] = waiter(LATER + i, &edge, 1);
         assert_int_equal(wait_for(job[i]), 0);
         waiting_enter(&core, job[i]);
@@ -252,13 +252,13 @@ static void a_fan(void **state)
     }
     end(QUEUED, JOB_RESULT_SUCCESS, 5);
     assert_int_equal(dependents_run(&tx), -EAGAIN);
-    assert_int_equal(edges_of(job[CORE_FACTS - 1]), 0);
-    assert_int_equal(edges_of(job[CORE_FACTS]), 1);
-    core.held = (struct core_held){0};
+    assert_int_equal(edges_of(job[QUOTA_FACTS - 1]), 0);
+    assert_int_equal(edges_of(job[QUOTA_FACTS]), 1);
+    core.held = (struct quota){0};
     assert_int_equal(dependents_run(&tx), 0);
-    assert_int_equal(edges_of(job[CORE_FACTS]), 0);
+    assert_int_equal(edges_of(job[QUOTA_FACTS]), 0);
     struct job *begun =
-        waiter(LATER + CORE_FACTS + 1, &(struct job_edge){.job = UNKNOWN}, 1);
+        waiter(LATER + QUOTA_FACTS + 1, &(struct job_edge){.job = UNKNOWN}, 1);
     begun->status.attempt = 1;
     assert_int_equal(wait_for(begun), 0);
 }

@@ -114,9 +114,9 @@ static void look_at_all(void)
     int r;
 
     do {
-        core.held = (struct core_held){0};
+        core.held = (struct quota){0};
         r = each_run(&tx);
-        assert_true(core.held.entries <= 256 && core.held.facts <= CORE_FACTS);
+        assert_true(core.held.entries <= 256 && core.held.facts <= QUOTA_FACTS);
     } while (r == -EAGAIN);
     assert_int_equal(r, 0);
     assert_false(each_is_due(&core));

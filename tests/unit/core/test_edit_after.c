@@ -153,7 +153,7 @@ static void end(struct job *j, enum job_result result)
 
 static void decide(void)
 {
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     assert_int_equal(dependents_run(&tx), 0);
 }
 
@@ -407,7 +407,7 @@ static void so_many_are_looked_at(void **state)
     also((struct job_edge){.job = MANY});
     assert_int_equal(changes->nafter, 64);
     assert_int_equal(edit(job), 0); /* 64 and 63 times 64 */
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     also((struct job_edge){.job = MANY + 1});
     assert_int_equal(edit(job), -EINVAL);
     assert_string_equal(err.text,
@@ -430,7 +430,7 @@ static void also_each(uint64_t id, enum job_after when)
 
 static void look_at_elements(void)
 {
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     assert_int_equal(each_run(&tx), 0);
 }
 

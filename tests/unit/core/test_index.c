@@ -64,7 +64,7 @@ static int teardown(void **state)
 static void forget_news(void)
 {
     core.news_due = false;
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
 }
 
 static uint32_t chance(uint32_t n)
@@ -133,7 +133,8 @@ static uint64_t enter(struct job_spec *spec, uid_t uid, bool dormant)
         users_add(&core.users, u, job->array ? job->array->total : 1, job->bytes);
     tx_init(&tx, &core);
     if ((dormant && !job->array && job_slumber(&core, job) < 0) || !u ||
-        waiting_assign(&core, job, NULL) < 0 || core_enter(&tx, job, last_id + 1, 1) < 0) {
+        waiting_assign(&core, job, NULL) < 0 ||
+        core_enter(&tx, job, last_id + 1, 1) < 0) {
         job_free(job);
         return 0;
     }

@@ -320,7 +320,7 @@ static void queues_have_no_more_than_there_is(void **state)
     assert_int_equal(told.appends, 0);
     c.value[QUEUE_NOMINAL] = 3;
     assert_int_equal(queues_change(&tx, told.of, &c, NULL), 0);
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     assert_int_equal(slots(), 6);
     assert_int_equal(set_slots(5), -ERANGE);
     assert_int_equal(set_slots(6), 0);
@@ -332,7 +332,7 @@ static void queues_have_no_more_than_there_is(void **state)
     assert_int_equal(queues_change(&tx, told.of, &c, NULL), -ERANGE);
     c.value[QUEUE_NOMINAL] = 2;
     assert_int_equal(queues_change(&tx, told.of, &c, NULL), 0);
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
 }
 
 /* As after a reload, or with Slots=0 on a smaller machine. */

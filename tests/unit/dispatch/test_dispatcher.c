@@ -62,7 +62,7 @@ static void run(void)
     struct tx tx;
 
     tx_init(&tx, &core);
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     dispatcher_run(&tx);
     assert_int_equal(tx.nspawn, 0);
     assert_true(is_done());

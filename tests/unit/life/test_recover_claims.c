@@ -230,7 +230,7 @@ static void a_pid_that_another_process_has_keeps_nothing(void **state)
  * was looked at latest. */
 static void what_is_left_is_found_while_others_leave(void **state)
 {
-    enum { LEFT = CORE_ENTRIES + 100 };
+    enum { LEFT = QUOTA_ENTRIES + 100 };
     struct steer_free f = {.name = "db"};
     struct store *s = replay_store(0);
     uid_t owner;
@@ -251,7 +251,7 @@ static void what_is_left_is_found_while_others_leave(void **state)
     assert_true(table_get(&core.table, LEFT)->live->holds);
     assert_true(steer_free_step(&core, owner, &f));
     core_lock(&core);
-    for (uint64_t id = 2; id <= CORE_ENTRIES; id += 2)
+    for (uint64_t id = 2; id <= QUOTA_ENTRIES; id += 2)
         grant_gone(&core, table_get(&core.table, id)->live);
     core_unlock(&core);
     while (steer_free_step(&core, owner, &f))
@@ -304,7 +304,7 @@ static void what_was_starting_still_has_its_date(void **state)
     assert_true(admission_tick(core.parts.admit, &(struct admission_times){0, BY}, 64));
     assert_int_equal(dooms_run(&tx), 0);
     assert_int_equal(job->status.result, JOB_RESULT_EXPIRED);
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     tx_carry_out(&tx);
     replay_unload(&core);
 }
@@ -380,8 +380,8 @@ static bool expire(struct core *core)
     tx_init(&tx, core);
     (void)admission_tick(core->parts.admit, &(struct admission_times){0, BY}, 64);
     bool all = dooms_run(&tx) == 0;
-    assert_in_range(core->held.facts, 0, CORE_FACTS);
-    core->held = (struct core_held){0};
+    assert_in_range(core->held.facts, 0, QUOTA_FACTS);
+    core->held = (struct quota){0};
     tx_carry_out(&tx);
     return all;
 }
@@ -393,7 +393,7 @@ static void turn_comes(struct core *core, struct work *w)
     tx_init(&tx, core);
     core->closed = false;
     assert_int_equal(work_take_turn(NULL, w, 2 * BY, &tx), 1);
-    core->held = (struct core_held){0};
+    core->held = (struct quota){0};
     tx_carry_out(&tx);
     work_leaf_fini(w); /* of its commit, which it waits for no more */
 }
@@ -410,10 +410,10 @@ static void many_elements_expire(void **state)
     struct work *w = jobs_live(job, MANY - 1);
     expired = &job->array->by_result[JOB_RESULT_EXPIRED];
     assert_false(expire(&core));
-    assert_in_range(*expired, 1, CORE_FACTS);
+    assert_in_range(*expired, 1, QUOTA_FACTS);
     grant_take(&core, w);
     assert_true(expire(&core)); /* one has a slot: nothing ends until its turn */
-    assert_in_range(*expired, 1, CORE_FACTS);
+    assert_in_range(*expired, 1, QUOTA_FACTS);
     turn_comes(&core, w);
     assert_int_equal(jobs_status(job, MANY - 1)->result, JOB_RESULT_EXPIRED);
     doom_set(core.parts.admit, &job->waiter, BY);
@@ -452,7 +452,7 @@ static void a_cancelled_element_does_not_expire(void **state)
     struct job *job = load_array(&core, &deferred);
     tx_init(&tx, &core);
     assert_int_equal(core_cancel(&tx, job, MANY - 1), 0);
-    core.held = (struct core_held){0};
+    core.held = (struct quota){0};
     tx_carry_out(&tx);
     while (!expire(&core))
         assert_false(jobs_done(job));

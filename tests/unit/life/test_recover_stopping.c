@@ -112,9 +112,9 @@ static void dispatch(struct core *core)
     struct tx tx;
 
     tx_init(&tx, core);
-    core->held = (struct core_held){0};
+    core->held = (struct quota){0};
     dispatcher_run(&tx);
-    core->held = (struct core_held){0};
+    core->held = (struct quota){0};
     tx_carry_out(&tx);
 }
 
@@ -210,7 +210,7 @@ static void nothing_of_it_begins(void **state)
         assert_int_equal(jobs_status(job, 3)->result, cases[i].as);
         assert_int_equal(jobs_status(job, 3)->attempt, 0);
         assert_int_equal(jobs_status(job, 3)->ended_usec, 300);
-        core.held = (struct core_held){0};
+        core.held = (struct quota){0};
         tx_carry_out(&tx);
         work_leaf_fini(w);
         replay_unload(&core);

@@ -223,7 +223,7 @@ static uint64_t walk(const struct job_filter *f, size_t looks, size_t at_once,
                                 .index = w.index,
                                 .limit = limit,
                                 .looks = looks,
-                                .bytes = CORE_BYTES,
+                                .bytes = QUOTA_BYTES,
                                 .at_once = at_once};
         do {
             told = 0;

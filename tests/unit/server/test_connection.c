@@ -26,7 +26,7 @@ static enum volt_poll long_poll(struct volt_cx *cx, struct call *call, void *sta
     while (turns_done < TURNS) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        call_did(call, TURN_ENTRIES, 0);
+        call_did(call, QUOTA_ENTRIES, 0);
         turns_done++;
     }
     return call_reply(call, json_object());

@@ -701,7 +701,7 @@ static void a_long_message_takes_turns(void **state)
     assert_true(turn_is_over(&s.turn));
     assert_null(s.call.method);
     for (int i = 0; i <= ENTRIES; i++) {
-        s.turn = (struct turn){.entries = 0};
+        s.turn = (struct turn){.aside = false};
         assert_int_equal(session_step(NULL, &s), SESSION_IN_CALL);
         assert_false(turn_is_over(&s.turn));
     }

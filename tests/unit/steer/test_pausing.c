@@ -74,7 +74,7 @@ static int step(struct core *core, uint64_t id, int64_t offset, struct pausing *
 
     tx_init(&tx, core);
     int r = pausing_step(&tx, job_of(core, id), offset, p);
-    *parts_of(core)->held = (struct core_held){0};
+    *parts_of(core)->held = (struct quota){0};
     tx_carry_out(&tx);
     return r;
 }

@@ -292,7 +292,7 @@ static void the_same_again_is_the_same(void **state)
     assert_int_equal(a.item[0].ret_id, id[0]);
     assert_int_equal(a.item[1].ret_id, id[1]);
     assert_true(a.item[2].ret_id > id[1] && !a.item[2].ret_existed);
-    assert_in_range(a.looked, QUERY_KEPT_COST, CORE_ENTRIES); /* the store was asked */
+    assert_in_range(a.looked, QUERY_KEPT_COST, QUOTA_ENTRIES); /* the store was asked */
     await(a.item[2].ret_id);
     assert_int_equal(look(a.item[2].ret_id).status.result, JOB_RESULT_SUCCESS);
     fini(&a);
