@@ -46,12 +46,11 @@ int core_cancel(struct tx *tx, struct job *job, int64_t item)
     return job_act(tx, job, item);
 }
 
-int core_cancel_elements(struct tx *tx, struct job *job, int64_t *at, size_t looks,
-                         size_t facts)
+int core_cancel_elements(struct tx *tx, struct job *job, int64_t *at)
 {
     struct core *core = tx->core;
 
-    for (; looks > 0 && core->held.facts < facts; looks--, ++*at) {
+    for (; !core_is_used_up(core); ++*at) {
         const struct job_status *st = array_find_own(job->array, at);
 
         if (!st)

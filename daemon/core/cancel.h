@@ -15,13 +15,11 @@ struct tx;
  *   -ENOMEM      nothing has happened
  *   -ESHUTDOWN   nothing has happened: the task ended with the runtime */
 int core_cancel(struct tx *tx, struct job *job, int64_t item);
-/* Cancels elements that have a status of their own, from *at on. Stops after `looks`
- * elements, or when this hold of the lock has appended `facts` facts (at most two more).
- * Returns
+/* Cancels elements that have a status of their own, from *at on, until
+ * core_is_used_up(). Returns
  *   0         no such elements are left
  *   -EAGAIN   elements are left
  *   -ENOMEM   the element at *at is not cancelled */
-int core_cancel_elements(struct tx *tx, struct job *job, int64_t *at, size_t looks,
-                         size_t facts);
+int core_cancel_elements(struct tx *tx, struct job *job, int64_t *at);
 
 #endif

@@ -58,6 +58,7 @@ struct core {
     uint32_t entering; /* [L] submissions that may be durable and are not in the table */
     struct core_counts counts; /* [L] */
     struct quota held;         /* [L] work in this hold of the lock */
+    struct quota *charged;     /* [L] core_charge() */
     uint64_t gone;        /* [L] weight of jobs that left the table since the last trim */
     struct users users;   /* [L] */
     struct leases leases; /* [L] */

@@ -18,6 +18,22 @@ void core_drop_news(struct core *core)
     core->news_due = core->ends_due = false;
 }
 
+void core_did(struct core *core, size_t entries, size_t bytes, size_t facts)
+{
+    quota_charge(&core->held, entries, bytes, facts);
+    quota_charge(core->charged, entries, bytes, facts);
+}
+
+void core_charge(struct core *core, struct quota *turn)
+{
+    core->charged = turn;
+}
+
+bool core_is_used_up(const struct core *core)
+{
+    return quota_is_over(&core->held) || quota_is_over(core->charged);
+}
+
 void core_lock(struct core *core)
 {
     fair_lock(&core->lock);
@@ -37,6 +53,7 @@ static void count_held(struct core *core)
     keep_largest(&core->counts.held.facts, core->held.facts);
     core->dispatcher.facts += core->held.facts;
     core->held = (struct quota){0};
+    core->charged = NULL;
     core->now_usec = 0;
 }
 

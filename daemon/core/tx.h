@@ -55,12 +55,16 @@ struct tx {
     struct job *garbage;
 };
 
-/* Lock held. Charges the quota of this hold. A search for circles counts as one step and
- * has bounds of its own: CIRCLE_LOOKS (circle.h), DEADLOCK_LOOKS (deadlock.h). */
-static inline void core_did(struct core *core, size_t entries, size_t bytes, size_t facts)
-{
-    quota_charge(parts_of(core)->held, entries, bytes, facts);
-}
+/* Lock held. Charges the quota of this hold, and that of core_charge(). A search for
+ * circles counts as one step and has bounds of its own: CIRCLE_LOOKS (circle.h),
+ * DEADLOCK_LOOKS (deadlock.h). */
+void core_did(struct core *core, size_t entries, size_t bytes, size_t facts);
+/* Lock held. Charges the quota of a turn, too, with all work from now on until
+ * dispatch_finish() or core_unlock(). NULL: no turn's. */
+void core_charge(struct core *core, struct quota *turn);
+/* Lock held. Returns whether the quota of this hold, or that of core_charge(), is used
+ * up. */
+bool core_is_used_up(const struct core *core);
 
 /* Lock held. Makes tasks that wait for news look, though there is no event. */
 void core_news_due(struct core *core);

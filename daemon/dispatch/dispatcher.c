@@ -33,8 +33,7 @@ static int cancel(struct tx *tx, struct job *job)
     int r = core_cancel(tx, job, NO_OFFSET);
 
     if (r == 0 && job->array)
-        r = core_cancel_elements(tx, job, &job->elements->cancelled, QUOTA_ENTRIES,
-                                 QUOTA_FACTS);
+        r = core_cancel_elements(tx, job, &job->elements->cancelled);
     return r == -EAGAIN || r == -ENOMEM ? r : 0;
 }
 
@@ -199,6 +198,7 @@ void dispatcher_run(struct tx *tx)
 
 void dispatch_finish(struct tx *tx)
 {
+    core_charge(tx->core, NULL);
     if (parts_of(tx->core)->dispatcher->on)
         dispatcher_run(tx);
     core_end(tx);

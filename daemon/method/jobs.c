@@ -264,7 +264,8 @@ static int begin_forget(struct volt_cx *cx, struct call *call, struct forget_sta
                                     .asker = *call_asker(call),
                                     .filter = &s->filter,
                                     .older_usec = s->in.older_than_usec,
-                                    .keep = s->in.keep};
+                                    .keep = s->in.keep,
+                                    .quota = call_quota(call)};
     s->begun = true;
     return 0;
 }
@@ -284,11 +285,7 @@ static enum volt_poll forget_poll(struct volt_cx *cx, struct call *call, void *s
     }
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
-    s->leaf.looks = quota_entries_left(call_quota(call));
-    enum volt_poll r = steer_forget_poll(cx, &s->leaf);
-    call_did(call, s->leaf.looked, s->leaf.bytes);
-    quota_charge(call_quota(call), 0, 0, s->leaf.facts);
-    if (r == VOLT_PENDING)
+    if (steer_forget_poll(cx, &s->leaf) == VOLT_PENDING)
         return VOLT_PENDING;
     if (s->leaf.ret < 0)
         return no_answer(call, s->leaf.ret, &none);

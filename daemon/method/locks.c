@@ -251,10 +251,8 @@ static void free_portion(struct volt_cx *cx, struct call *call, struct free_stat
     struct core *core = call_service(call)->core;
 
     if (s->at == FREE_JOBS) {
-        if (!steer_free_step(core, s->owner, &s->free))
+        if (!steer_free_step(core, s->owner, &s->free, call_quota(call)))
             s->at = FREE_LEASES;
-        call_did(call, s->free.looked, 0);
-        quota_charge(call_quota(call), 0, 0, s->free.facts);
         return;
     }
     if (!lease_free_step(cx, &s->leases)) {

@@ -250,12 +250,8 @@ enum volt_poll submission_poll(struct volt_cx *cx, struct call *call,
 {
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
-    leaf->looks = quota_entries_left(call_quota(call));
-    leaf->most_facts = quota_facts_left(call_quota(call));
-    enum volt_poll r = jobs_submit_poll(cx, leaf);
-    call_did(call, leaf->looked, 0);
-    quota_charge(call_quota(call), 0, 0, leaf->facts);
-    return r;
+    leaf->quota = call_quota(call);
+    return jobs_submit_poll(cx, leaf);
 }
 
 uint64_t job_wish_fields(const struct job_wish *w)

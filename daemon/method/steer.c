@@ -261,9 +261,10 @@ static enum volt_poll refuse_unkept(struct call *call, int error)
                       json_pack("{s:s}", "reason", store_refusal_text(error)));
 }
 
-static struct steer_at next_at(const struct steering *s)
+static struct steer_at next_at(const struct call *call, const struct steering *s)
 {
-    return (struct steer_at){.verb = s->verb, .edit = &s->edit};
+    return (struct steer_at){
+        .verb = s->verb, .edit = &s->edit, .quota = call_quota(call)};
 }
 
 #define WHICH_FIELDS                                                                     \
@@ -303,7 +304,8 @@ static void begin_all(struct call *call, struct steering *s)
                                 .asker = *call_asker(call),
                                 .filter = &s->filter,
                                 .edit = &s->edit,
-                                .paced = true};
+                                .paced = true,
+                                .quota = call_quota(call)};
 }
 
 /* Reads the parameters. 0, or the call is answered. */
@@ -335,7 +337,7 @@ static int begin_steering(struct volt_cx *cx, struct call *call, struct steering
     if (s->filter.of_user && auth_sees(call_asker(call), s->filter.uid))
         s->of.uid = s->filter.uid;
     begin_all(call, s);
-    s->id = next_at(s);
+    s->id = next_at(call, s);
     return 0;
 }
 
@@ -343,14 +345,12 @@ static int begin_steering(struct volt_cx *cx, struct call *call, struct steering
 static int look_at_after(struct volt_cx *cx, struct call *call, struct steering *s)
 {
     struct volt_error err;
-    size_t looked;
 
     if (!(s->edit.tags & SPEC_TAG(TAG_AFTER)))
         return 0;
     s->edit.uid = s->of.uid;
     int r = steer_look_at_after(cx, call_service(call)->core, &s->of, s->in.changes.spec,
-                                &looked, &err);
-    call_did(call, looked, 0);
+                                call_quota(call), &err);
     if (r == -EINVAL)
         (void)call_error(call, "org.voltd.jobs.Refused",
                          json_pack("{s:o}", "reason", wire_text(err.text)));
@@ -372,12 +372,8 @@ static enum volt_poll steer_id_poll(struct volt_cx *cx, struct call *call,
         return VOLT_PENDING;
     volt_sleep_fini(&s->rest);
     s->rest = (struct volt_sleep){0};
-    s->id.most_facts = quota_facts_left(call_quota(call));
-    s->id.looks = quota_entries_left(call_quota(call));
     int r = steer_step(call_service(call)->core, call_asker(call), key->id, key->index,
                        &s->id);
-    call_did(call, s->id.looked, 0);
-    quota_charge(call_quota(call), 0, 0, s->id.facts);
     if (r == -EAGAIN && s->id.rests)
         volt_sleep_init(&s->rest, STEER_AGAIN);
     if (r == -ESTALE)
@@ -389,7 +385,7 @@ static enum volt_poll steer_id_poll(struct volt_cx *cx, struct call *call,
     *ret = r == -EINVAL ? refuse_edit(call, key, &s->id.err, s->count)
                         : refuse_if(call, s->verb, key, r, s->count);
     s->count += r == 0;
-    s->id = next_at(s);
+    s->id = next_at(call, s);
     s->steered++;
     return VOLT_READY;
 }
@@ -402,14 +398,13 @@ static void try_edit(struct volt_cx *cx, struct call *call, struct steering *s, 
     s->id.only_checks = true;
     int r = steer_step(call_service(call)->core, call_asker(call), key->id, key->index,
                        &s->id);
-    call_did(call, s->id.looked, 0);
     if (r == -ESTALE) {
         *ret = look_at_after(cx, call, s);
         return;
     }
     *ret = r == -EINVAL ? refuse_edit(call, key, &s->id.err, 0)
                         : refuse_if(call, s->verb, key, r, 0);
-    s->id = next_at(s);
+    s->id = next_at(call, s);
     s->tried++;
 }
 
@@ -496,11 +491,7 @@ static enum volt_poll filtered_poll(struct volt_cx *cx, struct call *call,
 {
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
-    s->all.looks = quota_entries_left(call_quota(call));
-    s->all.most_facts = quota_facts_left(call_quota(call));
     enum volt_poll r = steer_all_poll(cx, &s->all);
-    call_did(call, s->all.looked, s->all.bytes);
-    quota_charge(call_quota(call), 0, 0, s->all.facts);
     if (r == VOLT_PENDING || s->all.ret != -ESTALE)
         return r;
     *ret = look_at_after(cx, call, s);

@@ -95,7 +95,7 @@ static int forget_slice(struct steer_forget *f)
     int r = store_forget(parts_of(core)->store, gone, n, &p->commit);
     dispatch_finish(&tx);
     f->ret_count += n;
-    f->facts = n;
+    quota_charge(f->quota, 0, 0, n);
     return r;
 }
 
@@ -119,11 +119,11 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct steer_forget *f)
     struct forgetting *p = f->pending;
 
     p->walk.limit = JOBS_SLICE - p->n;
-    p->walk.looks = f->looks ? f->looks : QUOTA_ENTRIES;
+    p->walk.looks = quota_entries_left(f->quota);
     f->ret = query_walk_step(cx, f->core, &f->asker, &p->filter, &p->walk, collect, f);
     p->end = !p->walk.cursor;
-    f->looked = p->walk.looked + p->walk.kept_looked * QUERY_KEPT_COST;
-    f->bytes = p->walk.unpacked;
+    quota_charge(f->quota, p->walk.looked + p->walk.kept_looked * QUERY_KEPT_COST,
+                 p->walk.unpacked, 0);
     p->bytes += p->walk.unpacked;
     if (f->ret < 0 || p->end || p->n == JOBS_SLICE || p->bytes >= QUOTA_BYTES)
         return VOLT_READY;
@@ -153,7 +153,6 @@ enum volt_poll steer_forget_poll(struct volt_cx *cx, struct steer_forget *f)
 {
     struct forgetting *p = f->pending;
 
-    f->looked = f->bytes = f->facts = 0;
     VOLT_BEGIN(f->at);
     begin(f);
     p = f->pending;

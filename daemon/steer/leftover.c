@@ -41,30 +41,26 @@ static void look(struct tx *tx, struct work *w, struct steer_free *f)
 static void free_some(struct tx *tx, const struct user *u, struct steer_free *f)
 {
     struct list_node *n = resume(tx->core, u, f), *next;
-    size_t looked = 0;
 
-    for (; n && looked < QUOTA_ENTRIES && parts_of(tx->core)->held->facts < QUOTA_FACTS &&
-           tx_has_room(tx);
-         n = next, looked++) {
+    for (; n && !core_is_used_up(tx->core) && tx_has_room(tx); n = next) {
         next = n->next;
         look(tx, list_thing(n, struct work, held), f);
+        core_did(tx->core, 1, 0, 0);
     }
     f->more = n;
-    f->looked = looked;
-    core_did(tx->core, looked, 0, 0);
 }
 
-bool steer_free_step(struct core *core, uid_t owner, struct steer_free *f)
+bool steer_free_step(struct core *core, uid_t owner, struct steer_free *f,
+                     struct quota *quota)
 {
     struct tx tx;
 
     f->more = false;
-    f->looked = 0;
     core_begin(&tx, core);
+    core_charge(core, quota);
     const struct user *u = users_find(parts_of(core)->users, owner);
     if (u)
         free_some(&tx, u, f);
-    f->facts = parts_of(core)->held->facts;
     dispatch_finish(&tx);
     return f->more;
 }

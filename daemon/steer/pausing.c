@@ -55,10 +55,7 @@ static int step_one(struct tx *tx, struct job *job, int64_t offset, struct pausi
 /* Visits the elements again and again, until one pass finds all of them done. */
 static int step_array(struct tx *tx, struct job *job, struct pausing *p)
 {
-    const struct core *core = tx->core;
-
-    for (size_t n = 0;
-         n < p->looks && parts_of(core)->held->facts < p->facts && tx_has_room(tx); n++) {
+    while (!core_is_used_up(tx->core) && tx_has_room(tx)) {
         if (!array_find_own(job->array, &p->at)) {
             const bool waits = p->waits;
             p->at = 0;

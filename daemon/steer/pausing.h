@@ -15,17 +15,17 @@
 struct job;
 struct tx;
 
-struct pausing { /* zero-initialised before the first step, except the next four */
+struct pausing { /* zero-initialised before the first step, except the next two */
     bool on;     /* true: pause; false: resume */
     uid_t by;    /* the account that asks */
-    size_t looks, facts; /* elements that a step may look at; facts that it may append */
-    bool rests;          /* after -EAGAIN: waits for tasks */
-    bool any;            /* the job, or an element, was paused or resumed */
-    int64_t at;          /* private, with the next: next element */
-    bool waits;          /* an element is not done yet */
+    bool rests;  /* after -EAGAIN: waits for tasks */
+    bool any;    /* the job, or an element, was paused or resumed */
+    int64_t at;  /* private, with the next: next element */
+    bool waits;  /* an element is not done yet */
 };
 
-/* Does a step for a job, an element, or the running or paused elements of an array:
+/* Does a step for a job, an element, or the running or paused elements of an array, of
+ * these until core_is_used_up():
  *   0: its processes are stopped, or run
  *   -EAGAIN: another step is due
  *   -EALREADY: it has ended

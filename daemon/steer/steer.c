@@ -23,9 +23,7 @@ static int cancel_some(struct tx *tx, struct job *job, int64_t offset,
         int r = core_cancel(tx, job, offset);
         return r == 0 && job->array && offset == NO_OFFSET ? -EAGAIN : r;
     }
-    int r =
-        core_cancel_elements(tx, job, &at->offset, at->looks ? at->looks : QUOTA_ENTRIES,
-                             at->most_facts ? at->most_facts : QUOTA_FACTS);
+    int r = core_cancel_elements(tx, job, &at->offset);
     if (r == -ENOMEM)
         agenda_add(tx->core, job); /* the dispatcher goes on with it */
     return r;
@@ -52,8 +50,6 @@ static int pause_some(struct tx *tx, struct job *job, int64_t offset,
 
     p->on = at->verb == STEER_PAUSE;
     p->by = asker->who.uid;
-    p->looks = at->looks ? at->looks : QUOTA_ENTRIES;
-    p->facts = at->most_facts ? at->most_facts : QUOTA_FACTS;
     int r = pausing_step(tx, job, offset, p);
     at->rests = p->rests;
     return r;
@@ -95,13 +91,12 @@ int steer_step(struct core *core, const struct asker *asker, uint64_t id, int64_
     int r = at->begun && at->verb == STEER_CANCEL ? 0 : -ENOENT;
 
     core_begin(&tx, core);
+    core_charge(core, at->quota);
     struct job *job = jobs_find(core, asker, id, index, &offset);
     core_did(core, 1, 0, 0);
     if (job)
         r = steer(&tx, job, offset, asker, at);
     at->begun = true;
-    at->looked = parts_of(core)->held->entries;
-    at->facts = parts_of(core)->held->facts;
     dispatch_finish(&tx);
     return r;
 }
@@ -149,13 +144,13 @@ static bool ends_all(int r)
 static int steer_view(void *arg, const struct job_view *v)
 {
     struct steer_all *c = arg;
-    struct steer_at at = {.verb = c->verb, .edit = c->edit};
+    struct steer_at at = {.verb = c->verb, .edit = c->edit, .quota = c->quota};
 
     if (v->orphan || v->status.state == JOB_DONE)
         return 0;
     int r = steer_step(c->core, &c->asker, v->key.id, v->key.index, &at);
-    c->facts += at.facts;
-    c->looked += at.looked - 1; /* the walk counts the job */
+    if (c->quota)
+        c->quota->entries--; /* the walk counts the job */
     c->ret_count += r == 0 || (r == -EAGAIN && c->verb == STEER_CANCEL);
     if (r == -EAGAIN) {
         c->left_any[c->nleft] = at.pausing.any;
@@ -174,15 +169,19 @@ static void begin_next(struct steer_all *c)
     c->at = (struct steer_at){.begun = false};
 }
 
+/* Goes on with the last unfinished job. Returns as steer_step(). */
+static int go_on(struct steer_all *c)
+{
+    c->at.begun = true;
+    c->at.quota = c->quota;
+    return steer_step(c->core, &c->asker, c->left[c->nleft - 1], JOB_NO_INDEX, &c->at);
+}
+
 /* Cancels a portion of the elements of the last array. */
 static void cancel_elements(struct steer_all *c)
 {
-    c->at.begun = true;
-    c->at.most_facts = c->most_facts;
-    c->at.looks = c->looks;
-    int r = steer_step(c->core, &c->asker, c->left[c->nleft - 1], JOB_NO_INDEX, &c->at);
-    c->looked = c->at.looked;
-    c->facts = c->at.facts;
+    int r = go_on(c);
+
     if (r == -EAGAIN)
         return;
     if (r == -ENOMEM)
@@ -200,11 +199,8 @@ static enum volt_poll rested_poll(struct volt_cx *cx, struct steer_all *c)
     volt_sleep_fini(&c->rest);
     c->rest = (struct volt_sleep){0};
     c->at.verb = c->verb;
-    c->at.begun = true;
     c->at.pausing.any |= c->left_any[c->nleft - 1];
-    int r = steer_step(c->core, &c->asker, c->left[c->nleft - 1], JOB_NO_INDEX, &c->at);
-    c->looked = c->at.looked;
-    c->facts = c->at.facts;
+    int r = go_on(c);
     if (ends_all(r))
         c->ret = r;
     c->ret_count += r == 0;
@@ -226,11 +222,10 @@ static uint32_t but_done(uint32_t states)
 static void steer_listed(struct volt_cx *cx, struct steer_all *c)
 {
     struct job_filter f = *c->filter;
-    size_t most = c->most_facts ? c->most_facts : QUOTA_FACTS;
     const bool looks_far = c->edit && core_edit_may_close_circle(c->edit);
     struct query_walk w = {.cursor = c->cursor,
-                           .limit = looks_far ? 1 : (most + 2) / 3,
-                           .looks = c->looks ? c->looks : QUOTA_ENTRIES,
+                           .limit = looks_far ? 1 : (quota_facts_left(c->quota) + 2) / 3,
+                           .looks = quota_entries_left(c->quota),
                            .bytes = QUOTA_BYTES,
                            .specs = QUERY_SPECS_NONE,
                            .at_once = STEER_SLICE};
@@ -238,8 +233,7 @@ static void steer_listed(struct volt_cx *cx, struct steer_all *c)
     f.states = but_done(f.states);
     c->ret = query_walk_step(cx, c->core, &c->asker, &f, &w, steer_view, c);
     c->cursor = w.cursor;
-    c->looked += w.looked;
-    c->bytes = w.unpacked;
+    quota_charge(c->quota, w.looked, w.unpacked, 0);
     c->listed = c->cursor == 0;
 }
 
@@ -247,7 +241,6 @@ static void steer_listed(struct volt_cx *cx, struct steer_all *c)
 
 enum volt_poll steer_all_poll(struct volt_cx *cx, struct steer_all *c)
 {
-    c->looked = c->bytes = c->facts = 0;
     if (c->pacing && steer_barrier_poll(cx, &c->pace) == VOLT_PENDING)
         return VOLT_PENDING;
     steer_barrier_fini(&c->pace);

@@ -36,9 +36,7 @@ enum steer_verb {
  *   pause, resume: errors of pausing_step() */
 struct steer_at { /* zero-initialised before the first portion, except verb */
     enum steer_verb verb;
-    size_t most_facts;           /* of a portion, plus up to two; 0: 64 */
-    size_t looks;                /* elements that a portion may look at; 0: 500 */
-    size_t looked, facts;        /* of the latest portion */
+    struct quota *quota;         /* bounds and is charged with a portion; may be NULL */
     bool rests;                  /* the next portion is due after STEER_AGAIN */
     const struct job_edit *edit; /* EDIT: the changes; borrowed */
     bool only_checks;            /* EDIT: core_edit_check() */
@@ -51,12 +49,11 @@ struct steer_at { /* zero-initialised before the first portion, except verb */
 int steer_step(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
                struct steer_at *at);
 /* Looks up the jobs in `after` of changes, named by ids or keys, before the first edit
- * with them. Reads the store on behalf of the poll of cx. *ret_looked: entries looked at.
- * 0; -EINVAL, with the reason: a job has another owner, does not exist, or cannot be
- * read; -ENOMEM. */
+ * with them. Reads the store on behalf of the poll of cx. 0; -EINVAL, with the reason: a
+ * job has another owner, does not exist, or cannot be read; -ENOMEM. */
 int steer_look_at_after(struct volt_cx *cx, struct core *core,
                         const struct job_owner *owner, struct job_spec *changes,
-                        size_t *ret_looked, struct volt_error *err);
+                        struct quota *quota, struct volt_error *err);
 /* Gives the request up, maybe between two portions. The dispatcher finishes a cancel that
  * has begun. */
 void steer_leave(struct core *core, const struct asker *asker, uint64_t id,
@@ -70,9 +67,7 @@ struct steer_forget {
     const struct job_filter *filter; /* borrowed, with all it points to, until _fini */
     uint64_t older_usec;
     uint64_t keep;
-    size_t looks;         /* entries that a poll may look at; 0: QUOTA_ENTRIES */
-    size_t looked, bytes; /* of the latest poll: entries, bytes of specs ... */
-    size_t facts;         /* ... and facts appended */
+    struct quota *quota; /* bounds and is charged with a poll; may be NULL */
     uint64_t ret_count;
     int ret;       /* 0; -EBADMSG: damaged store; -errno: some may be purged */
     void *pending; /* private */
@@ -99,10 +94,7 @@ struct steer_all {
     /* Pauses now and then until the store has caught up, as long as it can write: so the
      * ends of many jobs do not pile up in memory. */
     bool paced;
-    size_t most_facts; /* of a poll, plus up to two; 0: 64 */
-    size_t looks;      /* as in struct steer_forget, with the next three */
-    size_t looked, bytes;
-    size_t facts;
+    struct quota *quota; /* as in struct steer_forget */
     int64_t ret_count;
     int ret; /* 0, or:
               *   -ENOMEM: some jobs may be left
@@ -158,14 +150,14 @@ int steer_queue(struct core *core, const char *name, struct queue_change *change
  * when the array's last task has ended. Returns whether another portion is due. */
 struct steer_free { /* zero-initialised, except name */
     const char *name;
-    size_t ret_count;     /* jobs and elements so far */
-    size_t looked, facts; /* of the latest portion */
+    size_t ret_count; /* jobs and elements so far */
     /* Private, with the next: the holder looked at last, its number, and the greatest
      * number looked at. */
     uint64_t id, nr, through;
     int64_t offset;
     bool more;
 };
-bool steer_free_step(struct core *core, uid_t owner, struct steer_free *f);
+bool steer_free_step(struct core *core, uid_t owner, struct steer_free *f,
+                     struct quota *quota);
 
 #endif

@@ -26,7 +26,7 @@ static int look_at_past(struct volt_cx *cx, struct jobs_submit *s, struct job_sp
 
     do {
         r = past_edges_look(cx, s->core, &s->owner, spec, &at, &read);
-        s->looked += read * QUERY_KEPT_COST;
+        quota_charge(s->quota, read * QUERY_KEPT_COST, 0, 0);
         if (r == -ENOENT && dependencies_lose(&spec->after[at]) < 0)
             return -ENOMEM;
     } while (r == -ENOENT);
@@ -70,13 +70,17 @@ static int bind_item(struct volt_cx *cx, struct jobs_submit *s, size_t i)
     for (size_t k = 0; k < spec->nafter && r == 0; k++)
         if (spec->after[k].item)
             r = bind_edge(cx, s, job, spec, k);
-    s->looked += spec->nafter;
+    quota_charge(s->quota, spec->nafter, 0, 0);
     if (r == 0 && job->claimed)
         r = claim_rehash(s, i);
     if (r == 0 && job_waits_bare(job))
         (void)job_slumber(s->core, job); /* without memory it stays unpacked */
     return r;
 }
+
+/* Entries that a turn has left when SUBMIT_EDGES were looked at. A pass that ended in this
+ * turn may have left fewer: then the edges are for the next turn. */
+#define BEHIND (QUOTA_ENTRIES - SUBMIT_SLICE - SUBMIT_EDGES)
 
 static int begin(struct jobs_submit *s)
 {
@@ -95,12 +99,8 @@ enum volt_poll bind_poll(struct volt_cx *cx, struct jobs_submit *s)
 
     p->bind_error = p->ids ? 0 : begin(s);
     p->bodies.bytes = 0;
-    /* The previous pass may have ended in this poll, after many looks of its own. */
-    const size_t behind = s->looked < SUBMIT_SLICE ? s->looked : SUBMIT_SLICE;
-    for (const size_t most = behind + SUBMIT_EDGES;
-         p->bind_error == 0 && n > 0 && s->looked < most &&
-         p->bodies.bytes < CLAIM_BYTES;
-         n--)
+    while (p->bind_error == 0 && n-- > 0 && quota_entries_left(s->quota) > BEHIND &&
+           p->bodies.bytes < CLAIM_BYTES)
         p->bind_error = bind_item(cx, s, p->at++);
     if (p->bind_error < 0 || p->at == s->count)
         return VOLT_READY;

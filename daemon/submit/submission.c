@@ -150,12 +150,11 @@ void submission_bind_known(struct jobs_submit *s, size_t i)
 
 size_t submission_portion(struct jobs_submit *s, size_t left)
 {
-    size_t most = s->looks ? s->looks : QUOTA_ENTRIES;
-    size_t n = most > s->looked ? most - s->looked : 0;
+    size_t n = quota_entries_left(s->quota);
 
     n = n < SUBMIT_SLICE ? n : SUBMIT_SLICE;
     n = n < left ? n : left;
-    s->looked += n;
+    quota_charge(s->quota, n, 0, 0);
     return n;
 }
 

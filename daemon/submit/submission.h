@@ -67,8 +67,7 @@ struct submission {
     struct steer_at cancel;
 };
 
-/* Returns how many of the next items a pass may take now, and counts them as looked
- * at. */
+/* Returns how many of the next items a pass may take now, and charges them. */
 size_t submission_portion(struct jobs_submit *s, size_t left);
 /* Lock held. Books the job, the bytes of its spec and its claims on the user.
  *   0

@@ -96,7 +96,7 @@ static int look_at_past(struct volt_cx *cx, struct jobs_submit *s,
     find_keys(s, spec);
     do {
         r = past_edges_look(cx, s->core, &s->owner, spec, &at, &read);
-        s->looked += read * QUERY_KEPT_COST;
+        quota_charge(s->quota, read * QUERY_KEPT_COST, 0, 0);
         if (r == -ENOENT && spec->key)
             spec->after[at++].unknown = true;
     } while (r == -ENOENT && spec->key);
@@ -287,7 +287,7 @@ static enum volt_poll check_poll(struct volt_cx *cx, struct jobs_submit *s)
 
     while (p->at < end && edges < SUBMIT_EDGES)
         check_some(cx, s, slice_end(s, end, &edges));
-    s->looked += edges;
+    quota_charge(s->quota, edges, 0, 0);
     if (p->at == s->count)
         return VOLT_READY;
     volt_cx_wake(cx);
@@ -480,10 +480,12 @@ static struct job_event starting_of(uint64_t at_usec)
     return (struct job_event){.type = JOB_EV_STARTING, .at_usec = at_usec, .attempt = 1};
 }
 
-/* Packs the next facts, at most `most`: a SUBMIT per job. Returns their number. */
-static size_t pack_some(struct jobs_submit *s, struct store_fact *facts, size_t most)
+/* Packs the next facts, as many as the turn allows: a SUBMIT per job. Returns their
+ * number. */
+static size_t pack_some(struct jobs_submit *s, struct store_fact *facts)
 {
     struct submission *p = s->pending;
+    const size_t most = quota_facts_left(s->quota);
     size_t n = 0;
 
     for (; n < most && p->packed < s->count; p->packed++) {
@@ -496,7 +498,7 @@ static size_t pack_some(struct jobs_submit *s, struct store_fact *facts, size_t 
                                                     .uid = s->owner.uid,
                                                     .gid = s->owner.gid}};
     }
-    s->facts += n;
+    quota_charge(s->quota, 0, 0, n);
     return n;
 }
 
@@ -546,14 +548,12 @@ static enum volt_poll append_poll(struct volt_cx *cx, struct jobs_submit *s)
 {
     struct submission *p = s->pending;
     struct store_fact facts[QUOTA_FACTS + 1]; /* a STARTING */
-    size_t most =
-        s->most_facts && s->most_facts < QUOTA_FACTS ? s->most_facts : QUOTA_FACTS;
 
     if (!p->packed) {
         p->at_usec = jobs_now_usec();
         p->packed_id = p->first_id;
     }
-    size_t n = pack_some(s, facts, most);
+    size_t n = pack_some(s, facts);
     if (p->packed == s->count) {
         append(s, facts, n);
         return VOLT_READY;
@@ -686,17 +686,12 @@ static void enter_slice(struct jobs_submit *s, size_t end)
 static void cancel_some(struct jobs_submit *s)
 {
     struct submission *p = s->pending;
-    const size_t looks = s->looks ? s->looks : QUOTA_ENTRIES;
-    const size_t facts = s->most_facts ? s->most_facts : QUOTA_FACTS;
     const struct asker by = auth_user(s->owner.uid);
     uint64_t id;
 
-    while ((id = next_to_cancel(p)) && s->looked < looks && s->facts < facts) {
-        p->cancel.most_facts = facts - s->facts;
-        p->cancel.looks = looks - s->looked;
+    while ((id = next_to_cancel(p)) && !quota_is_over(s->quota)) {
+        p->cancel.quota = s->quota;
         int r = steer_step(s->core, &by, id, JOB_NO_INDEX, &p->cancel);
-        s->looked += p->cancel.looked;
-        s->facts += p->cancel.facts;
         if (r == -EAGAIN)
             continue;
         if (r == -ENOMEM) /* its durable SUBMIT replaces the job: cancel later */
@@ -753,7 +748,6 @@ enum volt_poll jobs_submit_poll(struct volt_cx *cx, struct jobs_submit *s)
 {
     struct submission *p = s->pending;
 
-    s->looked = s->facts = 0;
     VOLT_BEGIN(s->at);
     s->ret_durable = store_durable(parts_of(s->core)->store);
     if (!begin(s))
@@ -798,6 +792,7 @@ enum volt_poll jobs_submit_poll(struct volt_cx *cx, struct jobs_submit *s)
 struct late {
     struct jobs_submit submit;
     struct jobs_submit_item *items;
+    struct quota quota; /* of a poll */
 };
 
 static enum volt_poll late_poll(struct volt_cx *cx, void *state)
@@ -805,6 +800,8 @@ static enum volt_poll late_poll(struct volt_cx *cx, void *state)
     struct late *l = state;
     const struct submission *p = l->submit.pending;
 
+    l->quota = (struct quota){0};
+    l->submit.quota = &l->quota;
     if (!p->abandoned)
         return jobs_submit_poll(cx, &l->submit);
     if (!give_up_some(&l->submit, -ECANCELED, ""))
@@ -882,10 +879,9 @@ void jobs_submit_fini(struct jobs_submit *s)
     if (is_to_go_on(s) && go_on_alone(s))
         return;
     store_commit_fini(&p->commit);
-    while (p->committed && p->accepted && !is_entered(s)) {
-        s->looked = s->facts = 0;
+    s->quota = NULL;
+    while (p->committed && p->accepted && !is_entered(s))
         enter_some(s, s->count); /* voltd ends, or there is no memory for a task */
-    }
     if (p->accepted > p->entered)
         give_up(s, -ECANCELED, "out of memory");
     give_up_entering(s);

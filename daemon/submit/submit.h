@@ -5,6 +5,7 @@
 #include <string.h>
 #include <volt/volt.h>
 #include "daemon/job/owner.h"
+#include "daemon/job/quota.h"
 
 struct core;
 struct standing;
@@ -38,10 +39,7 @@ struct jobs_submit {
     bool atomic;               /* all or none; to be set if an edge names an item */
     bool only_checks;          /* set before the first poll: check, and submit nothing */
     struct standing *standing; /* with only_checks, of one item: filled in if it is new */
-    /* Set before each poll: items that it may look at, and facts that it may append (up
-     * to two more for replaced jobs); 0: 500 and 64. */
-    size_t looks, most_facts;
-    size_t looked, facts; /* by the latest poll */
+    struct quota *quota;       /* bounds and is charged with each poll; NULL: unbounded */
     bool ret_durable;
     void *pending; /* private */
     int at;        /* private */

@@ -50,6 +50,7 @@ struct client {
     int64_t index;
     struct job_filter filter;
     struct query_walk walk;
+    struct quota quota; /* of a poll */
     union {
         struct {
             struct jobs_submit call;
@@ -524,12 +525,19 @@ static enum volt_poll watch_poll(struct volt_cx *cx, struct client *c)
 
 /* --- what changes jobs ------------------------------------------------------------------------- */
 
+/* The job itself takes an entry. */
+static struct quota few_left(void)
+{
+    return (struct quota){.entries = QUOTA_ENTRIES - 2 - sim_below(20)};
+}
+
 static enum volt_poll cancel_poll(struct volt_cx *cx, struct client *c)
 {
     int r;
 
     oracle_cancelled(c->id);
-    c->cancel.looks = 1 + sim_below(20);
+    c->quota = few_left();
+    c->cancel.quota = &c->quota;
     r = steer_step(sim.core, &c->asker, c->id, c->index, &c->cancel);
     if (r == -EALREADY)
         oracle_too_late(c->id);
@@ -600,7 +608,8 @@ static enum volt_poll pause_poll(struct volt_cx *cx, struct client *c)
     volt_sleep_fini(&c->hold.rest);
     c->hold.rest = (struct volt_sleep){0};
     c->hold.at.verb = c->kind == PAUSE ? STEER_PAUSE : STEER_RESUME;
-    c->hold.at.looks = 1 + sim_below(20);
+    c->quota = few_left();
+    c->hold.at.quota = &c->quota;
     c->begun = true;
     if (steer_step(sim.core, &c->asker, c->id, c->index, &c->hold.at) != -EAGAIN)
         return VOLT_READY;

@@ -667,8 +667,11 @@ static void what_enters_after_the_end_began_is_cancelled(void **state)
 
 /* A submission on its way while voltd ends: its jobs are waited for from their check on,
  * and where only starts are waited for it is from its commit on. */
+#define SLICE 50
+
 struct underway {
     struct jobs_submit submit;
+    struct quota quota;               /* of a poll, which has SLICE entries left */
     struct life_drain ended, started; /* every job; starts */
     const struct jobs_submit_item *items;
     unsigned polls;
@@ -690,6 +693,8 @@ static enum volt_poll underway_poll(struct volt_cx *cx, void *state)
         sem_post(u->half);
         return VOLT_PENDING;
     }
+    u->quota = (struct quota){.entries = QUOTA_ENTRIES - SLICE};
+    u->submit.quota = &u->quota;
     if (!u->submitted)
         u->submitted = jobs_submit_poll(cx, &u->submit) == VOLT_READY;
     if (++u->polls == 2) { /* two slices of them are checked, the rest is refused */
@@ -716,8 +721,6 @@ static void underway_drop(void *state)
 static const struct volt_task_type underway_type = {"underway", sizeof(struct underway),
                                                     underway_poll, underway_drop, NULL};
 
-#define SLICE 50
-
 static struct jobs_submit_item underway_items[3 * SLICE];
 
 /* Two slices of it are taken. */
@@ -734,7 +737,6 @@ static void begin_underway(sem_t *half, struct volt_join *ret_join)
     u->ended = (struct life_drain){.core = core, .cancel = true};
     u->started = (struct life_drain){.core = core};
     jobs_submit_init(&u->submit, core, &me.who, underway_items, 3 * SLICE, false);
-    u->submit.looks = SLICE;
     (void)alarm(60); /* it would wait for ever */
     assert_int_equal(volt_task_spawn(u, ret_join), 0);
 }

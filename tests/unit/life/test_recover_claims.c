@@ -249,12 +249,12 @@ static void what_is_left_is_found_while_others_leave(void **state)
     replay_load(&core);
     owner = table_get(&core.table, LEFT)->owner.uid;
     assert_true(table_get(&core.table, LEFT)->live->holds);
-    assert_true(steer_free_step(&core, owner, &f));
+    assert_true(steer_free_step(&core, owner, &f, NULL));
     core_lock(&core);
     for (uint64_t id = 2; id <= QUOTA_ENTRIES; id += 2)
         grant_gone(&core, table_get(&core.table, id)->live);
     core_unlock(&core);
-    while (steer_free_step(&core, owner, &f))
+    while (steer_free_step(&core, owner, &f, NULL))
         ;
     assert_int_equal(f.ret_count, 1);
     replay_unload(&core);

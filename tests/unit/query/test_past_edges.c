@@ -37,15 +37,18 @@ static int tear_down(void **state)
 
 struct watched {
     struct jobs_submit submit;
-    size_t *looked; /* by all polls */
+    struct quota quota; /* of a poll */
+    size_t *looked;     /* by all polls */
 };
 
 static enum volt_poll watched_poll(struct volt_cx *cx, void *state)
 {
     struct watched *w = state;
-    enum volt_poll r = jobs_submit_poll(cx, &w->submit);
 
-    *w->looked += w->submit.looked;
+    w->quota = (struct quota){0};
+    w->submit.quota = &w->quota;
+    enum volt_poll r = jobs_submit_poll(cx, &w->submit);
+    *w->looked += w->quota.entries;
     return r;
 }
 

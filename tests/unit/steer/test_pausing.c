@@ -67,26 +67,34 @@ static struct job *job_of(struct core *core, uint64_t id)
     return table_get(parts_of(core)->table, id);
 }
 
-/* One hold of the lock; what it has appended is noted in the hold. */
-static int step(struct core *core, uint64_t id, int64_t offset, struct pausing *p)
+/* One hold of the lock, within what is left of the quota. */
+static int step_of(struct core *core, uint64_t id, int64_t offset, struct pausing *p,
+                   struct quota quota)
 {
     struct tx tx;
 
     tx_init(&tx, core);
+    core_charge(core, &quota);
     int r = pausing_step(&tx, job_of(core, id), offset, p);
+    core_charge(core, NULL);
     *parts_of(core)->held = (struct quota){0};
     tx_carry_out(&tx);
     return r;
 }
 
+static int step(struct core *core, uint64_t id, int64_t offset, struct pausing *p)
+{
+    return step_of(core, id, offset, p, (struct quota){0});
+}
+
 static struct pausing to_pause(void)
 {
-    return (struct pausing){.on = true, .by = BY, .looks = 100, .facts = 100};
+    return (struct pausing){.on = true, .by = BY};
 }
 
 static struct pausing to_resume(void)
 {
-    return (struct pausing){.by = BY, .looks = 100, .facts = 100};
+    return (struct pausing){.by = BY};
 }
 
 /* Job 1 runs, 2 waits, 3 starts, 4 is a sleep that runs. */
@@ -257,13 +265,14 @@ static void nothing_of_an_array_runs(void **state)
 /* So many elements are looked at in a step, and so many facts appended. */
 static void an_array_is_paused_in_portions(void **state)
 {
-    struct pausing on = {.on = true, .looks = 2, .facts = 100};
+    const struct quota two = {.entries = QUOTA_ENTRIES - 2};
+    struct pausing on = to_pause();
     struct core core;
 
     (void)state;
     load_array(&core);
     for (unsigned i = 1; i < ELEMENTS / 2 + 1; i++) {
-        assert_int_equal(step(&core, 1, NO_OFFSET, &on), -EAGAIN);
+        assert_int_equal(step_of(&core, 1, NO_OFFSET, &on, two), -EAGAIN);
         assert_false(on.rests);
         assert_int_equal(paused(&core), 2 * i);
     }
@@ -271,8 +280,9 @@ static void an_array_is_paused_in_portions(void **state)
     assert_int_equal(replay_teardown(state), 0);
     assert_int_equal(replay_setup(state), 0);
     load_array(&core);
-    on = (struct pausing){.on = true, .looks = 100, .facts = 3};
-    assert_int_equal(step(&core, 1, NO_OFFSET, &on), -EAGAIN);
+    on = to_pause();
+    const struct quota three = {.facts = QUOTA_FACTS - 3};
+    assert_int_equal(step_of(&core, 1, NO_OFFSET, &on, three), -EAGAIN);
     assert_false(on.rests);
     assert_in_range(paused(&core), 1, 3);
     replay_unload(&core);
@@ -287,8 +297,8 @@ static void a_full_store_takes_resumes_only(void **state)
     (void)state;
     load_array(&core);
     unwell_put(parts_of(&core)->store);
-    on.facts = 1;
-    assert_int_equal(step(&core, 1, NO_OFFSET, &on), -EAGAIN);
+    const struct quota one = {.facts = QUOTA_FACTS - 1};
+    assert_int_equal(step_of(&core, 1, NO_OFFSET, &on, one), -EAGAIN);
     const size_t before = paused(&core);
     unwell.full = true;
     assert_int_equal(step(&core, 1, NO_OFFSET, &on), -ENOSPC);

@@ -48,17 +48,20 @@ struct batch {
 
 struct watched {
     struct jobs_submit submit;
+    struct quota quota; /* of a poll */
     struct batch *batch;
 };
 
 static enum volt_poll watched_poll(struct volt_cx *cx, void *state)
 {
     struct watched *w = state;
-    enum volt_poll r = jobs_submit_poll(cx, &w->submit);
 
+    w->quota = (struct quota){0};
+    w->submit.quota = &w->quota;
+    enum volt_poll r = jobs_submit_poll(cx, &w->submit);
     w->batch->polls++;
-    if (w->submit.looked > w->batch->looked)
-        w->batch->looked = w->submit.looked;
+    if (w->quota.entries > w->batch->looked)
+        w->batch->looked = w->quota.entries;
     return r;
 }
 
