@@ -99,9 +99,8 @@ static void tell(struct volt_cx *cx, struct journal *j, const struct job_news *e
 {
     struct job_spec *spec = NULL;
     struct entry e = {.end = end};
-    size_t bytes;
 
-    if (query_brief_spec(j->core, end->key.id, &spec, &bytes) == 0)
+    if (query_brief_spec(j->core, end->key.id, &spec, NULL) == 0)
         e.spec = spec;
     volt_block_in_place(cx, send_entry, &e);
     job_spec_unref(spec);

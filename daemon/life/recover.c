@@ -427,7 +427,7 @@ static int act_on_left(struct tx *tx, struct job *job)
  * neither place is lost: how it ended is unknown. */
 static int look_at_past(struct core *core, struct job *job)
 {
-    size_t at = 0, read;
+    size_t at = 0;
     int r = job_awaken(job);
 
     if (r < 0)
@@ -435,7 +435,7 @@ static int look_at_past(struct core *core, struct job *job)
     do {
         if (r == -ENOENT && dependencies_lose(&job->spec->after[at++]) < 0)
             return -ENOMEM;
-        r = past_edges_look(NULL, core, &job->owner, job->spec, &at, &read);
+        r = past_edges_look(NULL, core, &job->owner, job->spec, &at, NULL);
     } while (r == -ENOENT);
     return r;
 }

@@ -42,20 +42,12 @@ int job_walk_portion(struct volt_cx *cx, struct call *call,
 {
     const size_t before = wire_buf_len(text);
 
-    if (filter->elements && quota_entries_left(call_quota(call)) < QUERY_ROWS_LOOKS) {
-        call_did(call, quota_entries_left(call_quota(call)),
-                 0); /* too few left: next turn */
-        return 0;
-    }
-    w->walk.looks = quota_entries_left(call_quota(call));
-    /* Half of the bytes are for specs, half for text. */
-    w->walk.bytes = 1 + quota_bytes_left(call_quota(call)) / 2;
+    w->walk.quota = call_quota(call);
     w->walk.at_once = 1 + quota_bytes_left(call_quota(call)) / 2 / w->job_text;
     if (w->job_text > LARGE_TEXT)
         call_go_aside(cx, call);
     int r = query_walk_step(cx, call_service(call)->core, call_asker(call), filter,
                             &w->walk, add_job, &(struct page){w, text});
-    call_did(call, w->walk.looked + w->walk.kept_looked * QUERY_KEPT_COST,
-             wire_buf_len(text) - before + w->walk.unpacked);
+    call_did(call, 0, wire_buf_len(text) - before);
     return r;
 }

@@ -505,12 +505,11 @@ static bool wants_key(const struct filter *f, const struct job_key *key)
            key_list_has(&f->ids, key->id, key->index);
 }
 
-int filter_wants(const struct filter *f, struct core *core, const struct asker *asker,
-                 const struct job_news *ev, size_t *ret_bytes)
+int filter_wants(const struct filter *f, struct call *call, const struct job_news *ev)
 {
     const struct job_filter rest = filter_for_query(f);
+    struct core *core = call_service(call)->core;
 
-    *ret_bytes = 0;
     if (!wants_key(f, &ev->key))
         return 0;
     if (rest.states && !(rest.states & UINT32_C(1) << ev->state))
@@ -523,7 +522,7 @@ int filter_wants(const struct filter *f, struct core *core, const struct asker *
         !rest.since_usec && !rest.until_usec)
         return 1;
     bool ahead = query_log_ahead(core); /* asked first: the job may enter in between */
-    int r = query_wants(core, asker, &ev->key, &rest, ret_bytes);
+    int r = query_wants(core, call_asker(call), &ev->key, &rest, call_quota(call));
     return r >= 0 ? r : ahead ? -EAGAIN : 0;
 }
 

@@ -101,11 +101,8 @@ struct job_filter filter_for_query(const struct filter *f);
 /* Returns whether the filter wants the job of an event:
  *   1: yes
  *   0: no, or memory no longer has the job
- *   -EAGAIN: memory does not have it yet
- *
- * *ret_bytes: of a spec that was unpacked. */
-int filter_wants(const struct filter *f, struct core *core, const struct asker *asker,
-                 const struct job_news *ev, size_t *ret_bytes);
+ *   -EAGAIN: memory does not have it yet */
+int filter_wants(const struct filter *f, struct call *call, const struct job_news *ev);
 
 /* Answers error NoSuchJob of an interface. */
 enum volt_poll no_such_job(struct call *call, const char *error,

@@ -119,7 +119,6 @@ static int view(struct volt_cx *cx, struct call *call, struct wait *w,
     int r = query_looks_next(cx, &w->looks, key, ret);
     if (w->looks.page && !had_page)
         call_holds(call, QUERY_LOOKS_PAGE);
-    call_did(call, 1 + w->looks.read * QUERY_KEPT_COST, r < 0 ? 0 : ret->unpacked);
     return r;
 }
 
@@ -358,13 +357,8 @@ static enum volt_poll find_poll(struct volt_cx *cx, struct call *call, struct wa
             return VOLT_READY;
         w->walk.limit = FIND_AT_ONCE;
         w->walk.kept_sum = 0;
-        w->walk.looks = quota_entries_left(call_quota(call));
-        w->walk.bytes = quota_bytes_left(call_quota(call));
-        w->walk.at_once = FIND_AT_ONCE;
         *ret = query_walk_step(cx, call_service(call)->core, call_asker(call), &w->filter,
                                &w->walk, add_found, &w->ids.list);
-        call_did(call, w->walk.looked + w->walk.kept_looked * QUERY_KEPT_COST,
-                 w->walk.unpacked);
     } while (*ret == 0 && w->walk.cursor);
     if (*ret < 0)
         (void)no_answer(call, *ret, NULL);
@@ -399,9 +393,13 @@ static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
         call_parameters_read(call);
     call_holds(call, filter_size(&w->in.filter));
     w->filter = filter_for_query(&w->in.filter);
-    w->walk = (struct query_walk){.kept = true, .specs = QUERY_SPECS_NONE};
-    w->looks = (struct query_looks){
-        .core = core, .asker = *call_asker(call), .kept = true, .end_is_enough = true};
+    w->walk = (struct query_walk){
+        .quota = call_quota(call), .kept = true, .specs = QUERY_SPECS_NONE};
+    w->looks = (struct query_looks){.core = core,
+                                    .asker = *call_asker(call),
+                                    .kept = true,
+                                    .end_is_enough = true,
+                                    .quota = call_quota(call)};
     w->told_left = UINT64_MAX;
     return 0;
 }

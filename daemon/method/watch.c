@@ -160,14 +160,14 @@ static void skip_backlog(struct call *call, struct watch *w)
 
 /* Writes an event; its first watcher looks up the job's name. 1; -EAGAIN: the job is not
  * in the table yet. */
-static int put_event(const struct service *s, const struct job_news *ev,
-                     struct wire_writer *to, size_t *ret_bytes)
+static int put_event(struct call *call, const struct job_news *ev, struct wire_writer *to)
 {
+    const struct service *s = call_service(call);
     struct job_spec *spec = NULL;
 
     if (event_texts_copy(s->event_texts, ev->seq, to))
         return 1;
-    int r = query_brief_spec(s->core, ev->key.id, &spec, ret_bytes);
+    int r = query_brief_spec(s->core, ev->key.id, &spec, call_quota(call));
     if (r == -EAGAIN)
         return r;
     char buf[JOB_NAME_BYTES + 1];
@@ -182,23 +182,20 @@ static int put_event(const struct service *s, const struct job_news *ev,
 static int put_wanted(struct call *call, struct watch *w, const struct job_news *events,
                       size_t n, struct wire_writer *to)
 {
-    const struct service *s = call_service(call);
     int wanted = 0;
 
     for (size_t i = 0; i < n; i++) {
-        size_t unpacked = 0, named = 0, before = wire_buf_len(to->out);
+        const size_t before = wire_buf_len(to->out);
         bool over = i > 0 && quota_bytes_left(call_quota(call)) == 0;
-        int r = over ? -EAGAIN
-                     : filter_wants(&w->in.filter, s->core, call_asker(call), &events[i],
-                                    &unpacked);
+        int r = over ? -EAGAIN : filter_wants(&w->in.filter, call, &events[i]);
 
         if (r > 0)
-            r = put_event(s, &events[i], to, &named);
+            r = put_event(call, &events[i], to);
         if (r < 0) {
             w->cursor = events[i].seq - 1;
             break;
         }
-        call_did(call, 0, unpacked + named + wire_buf_len(to->out) - before);
+        call_did(call, 0, wire_buf_len(to->out) - before);
         wanted += r > 0;
     }
     return wanted;

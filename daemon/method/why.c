@@ -260,12 +260,8 @@ static enum volt_poll why_of_all(struct volt_cx *cx, struct call *call,
     while (!s->counted) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        s->walk.looks = quota_entries_left(call_quota(call));
-        s->walk.limit = s->walk.at_once = s->walk.looks;
-        s->walk.end = false;
         int r = query_walk_step(cx, call_service(call)->core, call_asker(call),
                                 &s->filter, &s->walk, tally, s);
-        call_did(call, s->walk.looked, s->walk.unpacked);
         if (r < 0)
             return no_answer(call, r, NULL);
         s->counted = s->walk.cursor == 0;
@@ -290,7 +286,8 @@ static int begin(struct call *call, struct why_state *s)
     s->filter = (struct job_filter){.states = (1u << JOB_DONE) - 1,
                                     .of_user = !auth_sees_all(call_asker(call)),
                                     .uid = call_peer(call)->uid};
-    s->walk = (struct query_walk){.bytes = QUOTA_BYTES, .specs = QUERY_SPECS_NONE};
+    s->walk = (struct query_walk){
+        .quota = call_quota(call), .specs = QUERY_SPECS_NONE, .limit = SIZE_MAX};
     s->begun = true;
     return 0;
 }

@@ -18,16 +18,13 @@ enum volt_poll running_poll(struct volt_cx *cx, struct call *call, uid_t uid,
         .states = 1u << JOB_RUNNING, .of_user = true, .uid = uid};
 
     if (w->portions == 0)
-        w->walk = (struct query_walk){.bytes = QUOTA_BYTES, .specs = QUERY_SPECS_NONE};
+        w->walk = (struct query_walk){
+            .quota = call_quota(call), .specs = QUERY_SPECS_NONE, .limit = SIZE_MAX};
     for (; w->portions < RUNNING_PORTIONS; w->portions++) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        w->walk.looks = quota_entries_left(call_quota(call));
-        w->walk.limit = w->walk.at_once = ESTIMATE_HELD;
-        w->walk.end = false;
         const int r = query_walk_step(cx, call_service(call)->core, call_asker(call),
                                       &filter, &w->walk, note_running, &w->found);
-        call_did(call, w->walk.looked, w->walk.unpacked);
         if (r != 0 || w->walk.cursor == 0 || w->found.n == ESTIMATE_HELD)
             break;
     }

@@ -84,10 +84,10 @@ static void look_at(struct expansion *e, struct job *job)
     size_t shown = 0;
 
     e->end = at < 0 || at >= total;
-    while (at >= 0 && at < total && (e->looked < e->looks || !e->looked) &&
+    while (at >= 0 && at < total && (last < 0 || quota_entries_left(e->quota)) &&
            e->n < e->most && (!e->bytes || shown < e->bytes)) {
         last = at;
-        e->looked++;
+        core_did(e->core, 1, 0, 0);
         if (jobs_view_element(e->core, job, at, e->f, &e->views[e->n])) {
             e->n++;
             shown += job->bytes;
@@ -104,12 +104,12 @@ static void look_at(struct expansion *e, struct job *job)
 static bool in_memory(struct expansion *e)
 {
     core_lock(e->core);
+    core_charge(e->core, e->quota);
     struct job *job = table_get(parts_of(e->core)->table, e->id);
     bool there = job && auth_sees(&e->asker, job->owner.uid) && job->array &&
                  !array_is_counts(job->array);
     if (there)
         look_at(e, job);
-    core_did(e->core, e->looked, 0, 0);
     core_unlock(e->core);
     return there;
 }
@@ -128,6 +128,7 @@ static int read_elements(struct expansion *e, int64_t first, int64_t last,
                           .first = e->id,
                           .last = e->id,
                           .max = 1,
+                          .quota = e->quota,
                           .index = first,
                           .index_last = last};
     int r = history_page(e->cx, h);
@@ -135,7 +136,7 @@ static int read_elements(struct expansion *e, int64_t first, int64_t last,
         free(h);
         return r;
     }
-    e->kept_looked += h->n ? h->n : 1;
+    e->kept_looked += h->looked;
     *ret = h;
     return 0;
 }
@@ -172,9 +173,7 @@ static void take_views(struct expansion *e, struct history *h)
 /* Returns how many elements may be read from the store. */
 static size_t reads(const struct expansion *e)
 {
-    const size_t spent = e->kept_looked * QUERY_KEPT_COST;
-    const size_t n =
-        spent < e->looks ? 1 + (e->looks - spent) / (QUERY_KEPT_COST + 1) : 1;
+    const size_t n = 1 + quota_entries_left(e->quota) / (QUERY_KEPT_COST + 1);
 
     return n < e->most ? n : e->most;
 }

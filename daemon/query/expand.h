@@ -21,12 +21,12 @@ struct expansion {
     struct job_spec *spec; /* of the array, borrowed; NULL: not at hand */
     bool within;           /* goes on behind `index`; false: begins */
     int64_t index;         /* afterwards: the element looked at last */
-    size_t looks;          /* entries that it may look at, plus one of the store */
+    struct quota *quota;   /* bounds and is charged with what it looks at; may be NULL */
     size_t most;           /* elements that it may find, at least 1 */
     size_t bytes;          /* of specs that it may show, plus one spec; 0: any */
 
-    bool end; /* no more elements */
-    size_t looked, kept_looked;
+    bool end;           /* no more elements */
+    size_t kept_looked; /* elements read from the store */
     size_t n;
     struct job_view views[JOBS_SLICE]; /* found; the caller calls job_view_fini() */
 };

@@ -14,6 +14,7 @@
 #include "daemon/core/table.h"
 #include "daemon/observe/log.h"
 #include "daemon/query/history.h"
+#include "daemon/query/query.h"
 #include "daemon/query/view.h"
 #include "daemon/store/reader.h"
 
@@ -259,7 +260,6 @@ static void read_page(void *arg)
                                                * take long */
         h->wanted[i] = job_filter_wants_view(&h->views[i], h->f);
     h->result = r;
-    h->looked += r > 0 ? (size_t)r : 0;
     h->end = r <= 0 || (h->newest_first ? at <= h->first : at >= h->last);
     if (h->end)
         return;
@@ -310,6 +310,9 @@ int history_page(struct volt_cx *cx, struct history *h)
         volt_block_in_place(cx, read_page, h);
     else
         read_page(h);
+    const size_t rows = of_elements(h) ? h->n : (size_t)(h->result > 0 ? h->result : 0);
+    h->looked += rows ? rows : 1;
+    quota_charge(h->quota, QUERY_KEPT_COST * (rows ? rows : 1), 0, 0);
     if (!h->at_start)
         leave_out(h);
     if (h->result >= 0)

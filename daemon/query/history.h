@@ -18,6 +18,7 @@ struct history {
     bool of_owner; /* only jobs of `owner` */
     uid_t owner;
     size_t max;                 /* jobs per page, at most JOBS_SLICE */
+    struct quota *quota;        /* charged with each page; may be NULL */
     const struct job_filter *f; /* sets `wanted`; NULL: not set */
     /* Elements wanted of the only job, both included, at most JOBS_SLICE: those that
      * exist become the views of the page. Otherwise JOB_NO_INDEX. */
@@ -25,9 +26,9 @@ struct history {
 
     bool at_start; /* at the start of voltd: memory is not newer, no asker */
 
-    bool end; /* nothing is left behind this page */
-    size_t looked;
-    size_t n, at; /* views of this page; those from `at` on belong to the walk */
+    bool end;      /* nothing is left behind this page */
+    size_t looked; /* jobs, or elements, in all pages so far */
+    size_t n, at;  /* views of this page; those from `at` on belong to the walk */
     struct job_view views[JOBS_SLICE];
     bool wanted[JOBS_SLICE]; /* for each view */
 

@@ -10,7 +10,7 @@
  * STRAYS in a row that are more than STRAY_USEC beyond the limit.
  *
  * With elements, wanted elements (expand.h) take the place of their array. They may use
- * half of the portion's looks. If that is too little, the portion ends within the array
+ * half of the portion's entries. If that is too little, the portion ends within the array
  * or before the next job, and the slice's remaining jobs are looked at again. */
 #include <stdlib.h>
 #include <errno.h>
@@ -25,6 +25,7 @@
 #include "daemon/query/view.h"
 
 #define HISTORY_LOOKS 16384 /* jobs of the store looked at per answer */
+#define ROWS_LOOKS    24    /* entries of a portion with elements, at least */
 #define STRAYS        256
 #define STRAY_USEC    UINT64_C(3600000000)
 
@@ -36,14 +37,13 @@ struct listing {
     bool past_keys; /* also purged jobs whose key is left */
     const struct job_filter *f;
     const struct job_filter *rows; /* with elements: the filter for them */
-    size_t looks;                  /* entries that a slice may look at ... */
+    struct quota *quota;           /* charged with the portion */
+    size_t looks;                  /* entries that a slice may look at in memory */
     size_t bytes;                  /* of specs that it may unpack, plus one spec */
     size_t at_once;                /* jobs of memory that a slice may pass to fn */
-    size_t kept_looks;             /* ... and of the store, of which ... */
-    size_t page;                   /* ... this many at a time */
-    size_t looked, kept_looked;
-    uint64_t at;     /* id of the last entry looked at */
-    size_t unpacked; /* bytes of specs */
+    size_t page;                   /* jobs of the store that it may read */
+    size_t kept_looked;            /* entries of the store looked at */
+    uint64_t at;                   /* id of the last entry looked at */
     enum query_specs specs;
     bool shows;                 /* specs count as shown */
     size_t at_key;              /* keys looked at */
@@ -60,7 +60,6 @@ struct listing {
     int result;   /* not 0: from fn or the store */
 
     /* With elements: */
-    size_t budget;                /* looks of the portion */
     size_t room;                  /* jobs that it may still pass to fn */
     bool full;                    /* the portion ends here */
     bool within;                  /* in the array at the cursor ... */
@@ -129,8 +128,6 @@ static size_t slice_of_table(struct listing *l, struct job_view *views, size_t m
             n++;
         }
     }
-    l->looked += l->looks - steps;
-    l->unpacked += parts_of(l->core)->held->bytes;
     core_did(l->core, l->looks - steps, 0, 0);
     return n;
 }
@@ -140,42 +137,35 @@ static const struct job_key *key_at(const struct listing *l, size_t at)
     return &l->keys[l->f->newest_first ? l->f->nkeys - 1 - at : at];
 }
 
-/* Returns how many entries may be read from the store: each costs a read and a look. */
-static size_t reads_left(size_t looks, size_t spent)
-{
-    if (!spent)
-        return 1 + looks / (QUERY_KEPT_COST + 1);
-    return spent < looks ? (looks - spent) / (QUERY_KEPT_COST + 1) : 0;
-}
-
 /* Fills views from keys, without the lock: the store may be read. Elements read in one
  * page are passed on before others are read. */
 static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t max)
 {
-    struct query_looks looks = {.core = l->core, .asker = l->asker, .kept = l->kept};
-    size_t n = 0, looked = 0, read = 0, spent;
+    struct query_looks looks = {
+        .core = l->core, .asker = l->asker, .kept = l->kept, .quota = l->quota};
+    const struct quota before = *l->quota;
+    size_t n = 0, spent;
 
     if (l->at_key > 0) {
         looks.id = key_at(l, l->at_key - 1)->id;
         looks.index = key_at(l, l->at_key - 1)->index;
     }
-    while (n < max && l->unpacked < l->bytes && l->at_key < l->f->nkeys &&
-           (spent = looked + read * QUERY_KEPT_COST) < l->looks) {
+    while (n < max && l->quota->bytes - before.bytes < l->bytes &&
+           l->at_key < l->f->nkeys &&
+           (spent = l->quota->entries - before.entries) < l->looks) {
         struct job_filter f = *l->f;
 
-        looks.most = reads_left(l->looks, spent);
+        /* Each element costs a read and a look. */
+        looks.most = 1 + (l->looks - spent) / (QUERY_KEPT_COST + 1);
         int r = query_looks_next(l->cx, &looks, key_at(l, l->at_key), &views[n]);
-        if (r == -EAGAIN)
-            break;
         l->at_key++;
-        looked++;
-        read += looks.read;
+        l->kept_looked += looks.read;
         if (r < 0 && r != -ENOENT)
             l->result = r;
         if (r < 0)
             continue;
         f.orphans = views[n].orphan; /* an orphan that is named is wanted */
-        l->unpacked += views[n].unpacked + job_filter_cost(views[n].spec, &f);
+        quota_charge(l->quota, 0, job_filter_cost(views[n].spec, &f), 0);
         l->key_after[n] = l->at_key;
         if (job_filter_wants_view(&views[n], &f))
             n++;
@@ -183,8 +173,6 @@ static size_t slice_of_keys(struct listing *l, struct job_view *views, size_t ma
             job_view_fini(&views[n]);
     }
     query_looks_fini(&looks);
-    l->looked += looked;
-    l->kept_looked += read;
     l->end = l->at_key == l->f->nkeys;
     return n;
 }
@@ -216,7 +204,6 @@ static size_t slice_of_orphans(struct listing *l, struct job_view *views, size_t
         jobs_view_orphan(o, &views[n]);
         if (has_key(l, &o->key) && job_filter_wants_view(&views[n], l->f))
             n++;
-        l->looked++;
         core_did(l->core, 1, 0, 0);
     }
     l->at = i;
@@ -231,6 +218,7 @@ static size_t next_slice(struct listing *l, struct job_view *views, size_t max)
     if (l->keys && !l->f->orphans)
         return slice_of_keys(l, views, max);
     core_lock(l->core);
+    core_charge(l->core, l->quota);
     n = l->f->orphans ? slice_of_orphans(l, views, max) : slice_of_table(l, views, max);
     core_unlock(l->core);
     return n;
@@ -250,14 +238,6 @@ static void pass(struct listing *l, const struct job_view *v)
     l->result = l->fn(l->arg, v);
     l->limit--;
     l->room -= l->room > 0;
-}
-
-/* Returns the looks left to the portion. */
-static size_t looks_left(const struct listing *l)
-{
-    const size_t spent = l->looked + l->kept_looked * QUERY_KEPT_COST;
-
-    return spent < l->budget ? l->budget - spent : 0;
 }
 
 static size_t at_least_one(size_t n)
@@ -283,7 +263,7 @@ static void tell_elements(struct listing *l, uint64_t id, struct job_spec *spec)
     e->spec = spec;
     e->within = l->within;
     e->index = l->index;
-    e->looks = looks_left(l);
+    e->quota = l->quota;
     e->most = at_least_one(l->room < l->limit ? l->room : l->limit);
     e->bytes = l->shows ? at_least_one(l->bytes) : 0;
     l->result = expand_portion(e);
@@ -291,7 +271,6 @@ static void tell_elements(struct listing *l, uint64_t id, struct job_spec *spec)
         pass(l, &e->views[i]);
         job_view_fini(&e->views[i]);
     }
-    l->looked += e->looked;
     l->kept_looked += e->kept_looked;
     l->within = !e->end;
     l->index = e->index;
@@ -329,13 +308,13 @@ static bool tell(struct listing *l, struct job_view *v)
     if (!over)
         l->at = v->key.id;
     job_view_fini(v);
-    if (l->rows && (!l->room || !looks_left(l)))
+    if (l->rows && (!l->room || !quota_entries_left(l->quota)))
         l->full = true;
     return !over;
 }
 
 /* Returns the next job of the store that the filter wants. NULL: none is left, an error
- * (l->result), or too many looks (!h->end). */
+ * (l->result), or a page was read (!h->end). */
 static struct job_view *next_kept(struct listing *l, struct history *h)
 {
     while (!l->result) {
@@ -345,11 +324,10 @@ static struct job_view *next_kept(struct listing *l, struct history *h)
                 return &h->views[h->at];
             job_view_fini(&h->views[h->at]);
         }
-        if (h->end || h->looked >= l->kept_looks)
+        if (h->end || h->looked)
             return NULL;
-        const size_t before = h->looked;
         l->result = history_page(l->cx, h);
-        l->kept_looked += h->looked - before;
+        l->kept_looked += h->looked;
     }
     return NULL;
 }
@@ -421,6 +399,7 @@ static struct history *begin_history(struct listing *l, uint64_t from)
                           .of_owner = l->f->of_user || !all,
                           .owner = all ? l->f->uid : l->asker.who.uid,
                           .max = l->page,
+                          .quota = l->quota,
                           .index = JOB_NO_INDEX,
                           .index_last = JOB_NO_INDEX};
     return h;
@@ -510,18 +489,22 @@ int query_walk_step(struct volt_cx *cx, struct core *core, const struct asker *a
                     const struct job_filter *f, struct query_walk *w,
                     int (*fn)(void *arg, const struct job_view *v), void *arg)
 {
+    struct quota own = {0};
+    struct quota *quota = w->quota ? w->quota : &own;
+    const size_t left = quota_entries_left(quota);
     struct listing l = {.core = core,
                         .asker = *asker,
                         .cx = cx,
                         .kept = w->kept,
                         .past_keys = w->keys,
                         .f = f,
-                        .looks = w->looks,
-                        .bytes = w->bytes,
+                        .quota = quota,
+                        .looks = left,
+                        .bytes = 1 + quota_bytes_left(quota) / 2,
                         .specs = w->specs,
                         .shows = w->shows,
-                        .at_once = w->at_once < JOBS_SLICE ? w->at_once : JOBS_SLICE,
-                        .kept_looks = 1,
+                        .at_once = w->at_once && w->at_once < JOBS_SLICE ? w->at_once
+                                                                         : JOBS_SLICE,
                         .page = JOBS_SLICE,
                         .kept_strays = w->strays,
                         .fn = fn,
@@ -533,10 +516,13 @@ int query_walk_step(struct volt_cx *cx, struct core *core, const struct asker *a
     int r;
 
     if (f->elements && !f->orphans) {
+        if (left < ROWS_LOOKS) {
+            quota_charge(quota, left, 0, 0);
+            return 0;
+        }
         l.f = &jobs;
         l.rows = f;
-        l.budget = w->looks < QUERY_ROWS_LOOKS ? QUERY_ROWS_LOOKS : w->looks;
-        l.looks = 1 + l.budget / 2;
+        l.looks = 1 + left / 2;
         l.room = l.at_once;
         l.specs = w->specs == QUERY_SPECS_NONE ? QUERY_SPECS_BRIEF : w->specs;
     }
@@ -552,9 +538,6 @@ int query_walk_step(struct volt_cx *cx, struct core *core, const struct asker *a
     w->index = l.index;
     w->limit = l.limit;
     w->strays = l.kept_strays;
-    w->looked = l.looked;
-    w->kept_looked = l.kept_looked;
-    w->unpacked = l.unpacked;
     w->kept_sum += l.kept_looked;
     w->end = !w->cursor || !w->limit || w->kept_sum >= HISTORY_LOOKS;
     return r;

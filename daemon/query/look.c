@@ -104,13 +104,13 @@ static int wants_locked(struct core *core, const struct asker *asker,
 }
 
 int query_wants(struct core *core, const struct asker *asker, const struct job_key *key,
-                const struct job_filter *f, size_t *ret_bytes)
+                const struct job_filter *f, struct quota *quota)
 {
     struct job_spec *spec = NULL;
 
     core_lock(core);
     int r = wants_locked(core, asker, key, f, &spec);
-    *ret_bytes = parts_of(core)->held->bytes + job_filter_cost(spec, f);
+    quota_charge(quota, 0, parts_of(core)->held->bytes + job_filter_cost(spec, f), 0);
     core_did(core, 1, 0, 0);
     core_unlock(core);
     if (spec) /* without the lock: a pattern may take long */
@@ -120,19 +120,20 @@ int query_wants(struct core *core, const struct asker *asker, const struct job_k
 }
 
 int query_brief_spec(struct core *core, uint64_t id, struct job_spec **ret,
-                     size_t *ret_bytes)
+                     struct quota *quota)
 {
+    size_t bytes = 0;
     int r = 0;
 
-    *ret_bytes = 0;
     core_lock(core);
     const struct job *job = table_get(parts_of(core)->table, id);
     if (job)
-        r = (*ret = jobs_brief_spec(core, job, ret_bytes)) ? 0 : -ENOMEM;
+        r = (*ret = jobs_brief_spec(core, job, &bytes)) ? 0 : -ENOMEM;
     else /* an earlier job may be purged while later submissions are entering */
         r = phase_entering(core) > 0 && id > jobs_forgotten_max(core) ? -EAGAIN : -ENOENT;
     core_did(core, 1, 0, 0);
     core_unlock(core);
+    quota_charge(quota, 0, bytes, 0);
     return r;
 }
 
@@ -159,8 +160,7 @@ static int view_of_page(const struct history *h, const struct job_key *key,
 static void choose_page(const struct query_looks *l, const struct job_key *key,
                         struct history *h)
 {
-    const size_t most = l->most < JOBS_SLICE ? l->most : JOBS_SLICE;
-    const int64_t more = most ? (int64_t)most - 1 : 0;
+    const int64_t more = (int64_t)(l->most < JOBS_SLICE ? l->most : JOBS_SLICE) - 1;
     const int64_t by = key->index - l->index;
 
     h->index = h->index_last = key->index;
@@ -184,15 +184,16 @@ static int read_page(struct volt_cx *cx, struct query_looks *l, const struct job
                                 .last = key->id,
                                 .newest_first = true,
                                 .keys = true,
-                                .max = 1};
+                                .max = 1,
+                                .quota = l->quota};
     choose_page(l, key, l->page);
     int r = history_page(cx, l->page);
-    l->read = l->page->n ? l->page->n : 1;
+    l->read = l->page->looked;
     return r;
 }
 
-int query_looks_next(struct volt_cx *cx, struct query_looks *l, const struct job_key *key,
-                     struct job_view *ret)
+static int look(struct volt_cx *cx, struct query_looks *l, const struct job_key *key,
+                struct job_view *ret)
 {
     struct job_view kept;
     bool deeper;
@@ -202,11 +203,6 @@ int query_looks_next(struct volt_cx *cx, struct query_looks *l, const struct job
     if (!deeper || !l->kept || (r == 0 && l->end_is_enough))
         return r;
     int found = view_of_page(l->page, key, &kept);
-    if (found < 0 && !l->most) {
-        if (r == 0)
-            job_view_fini(ret);
-        return -EAGAIN;
-    }
     if (found < 0 && (found = read_page(cx, l, key)) == 0)
         found = view_of_page(l->page, key, &kept);
     l->id = key->id;
@@ -215,6 +211,15 @@ int query_looks_next(struct volt_cx *cx, struct query_looks *l, const struct job
         return found == -ENOENT ? r : found; /* a view of a purged job owns nothing */
     *ret = kept;
     return 0;
+}
+
+int query_looks_next(struct volt_cx *cx, struct query_looks *l, const struct job_key *key,
+                     struct job_view *ret)
+{
+    const int r = look(cx, l, key, ret);
+
+    quota_charge(l->quota, 1, r < 0 ? 0 : ret->unpacked, 0);
+    return r;
 }
 
 void query_looks_fini(struct query_looks *l)

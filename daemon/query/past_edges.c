@@ -44,7 +44,7 @@ static bool is_known(struct core *core, uid_t uid, const struct job_edge *edge)
  * array is being purged. */
 static int read_elements(struct volt_cx *cx, struct core *core,
                          const struct job_owner *owner, const struct job_view *array,
-                         struct past_elements *past, size_t *ret_read)
+                         struct past_elements *past, struct quota *quota)
 {
     static const struct job_filter all;
     struct expansion *e = calloc(1, sizeof(*e));
@@ -63,7 +63,6 @@ static int read_elements(struct volt_cx *cx, struct core *core,
                                 .spec = array->spec,
                                 .within = e->within,
                                 .index = e->index,
-                                .looks = QUOTA_ENTRIES,
                                 .most = JOBS_SLICE};
         r = expand_portion(e);
         for (size_t i = 0; i < e->n; i++) {
@@ -76,13 +75,13 @@ static int read_elements(struct volt_cx *cx, struct core *core,
         found += e->n;
     } while (r == 0 && !e->end);
     free(e);
-    *ret_read += found;
+    quota_charge(quota, found * QUERY_KEPT_COST, 0, 0);
     return r == 0 && !found ? -ENOENT : r;
 }
 
 static int look_at_elements(struct volt_cx *cx, struct core *core,
                             const struct job_owner *owner, const struct job_view *v,
-                            struct job_edge *edge, size_t *ret_read)
+                            struct job_edge *edge, struct quota *quota)
 {
     const bool is_array = v->spec && v->spec->is_array;
     const uint64_t total = is_array ? job_spec_count(v->spec) : 0;
@@ -91,11 +90,11 @@ static int look_at_elements(struct volt_cx *cx, struct core *core,
     edge->past = past_elements_new(total, alike ? 0 : total);
     if (!edge->past)
         return -ENOMEM;
-    return alike || !total ? 0 : read_elements(cx, core, owner, v, edge->past, ret_read);
+    return alike || !total ? 0 : read_elements(cx, core, owner, v, edge->past, quota);
 }
 
 static int look(struct volt_cx *cx, struct core *core, const struct job_owner *owner,
-                struct job_edge *edge, size_t *ret_read)
+                struct job_edge *edge, struct quota *quota)
 {
     const struct asker asker = auth_user(owner->uid);
     struct job_view view;
@@ -111,24 +110,23 @@ static int look(struct volt_cx *cx, struct core *core, const struct job_owner *o
         view.forgotten ? job_has_begun(&view.status) : view.status.has_started;
     edge->result = (enum job_result)view.status.result;
     if (r == 0 && edge->each)
-        r = look_at_elements(cx, core, owner, &view, edge, ret_read);
+        r = look_at_elements(cx, core, owner, &view, edge, quota);
     job_view_fini(&view);
     return r;
 }
 
 int past_edges_look(struct volt_cx *cx, struct core *core, const struct job_owner *owner,
-                    struct job_spec *spec, size_t *at, size_t *ret_read)
+                    struct job_spec *spec, size_t *at, struct quota *quota)
 {
     int r = 0;
 
-    *ret_read = 0;
     for (; *at < spec->nafter && r == 0; *at += r == 0) {
         struct job_edge *edge = &spec->after[*at];
 
         if (edge->item || edge->unknown || is_known(core, owner->uid, edge))
             continue;
-        r = look(cx, core, owner, edge, ret_read);
-        ++*ret_read;
+        r = look(cx, core, owner, edge, quota);
+        quota_charge(quota, QUERY_KEPT_COST, 0, 0);
     }
     return r;
 }

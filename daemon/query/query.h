@@ -24,13 +24,13 @@ int query_look(struct volt_cx *cx, struct core *core, const struct asker *asker,
  * only the store has are read a page at a time. */
 struct history;
 struct query_looks {
-    struct core *core; /* set by the caller, with the next four */
+    struct core *core; /* set by the caller, with the next six */
     struct asker asker;
     bool kept;            /* also read the store; otherwise like query_get() */
     bool end_is_enough;   /* do not read the store for jobs whose end memory knows */
     bool status_only;     /* of jobs in memory: neither spec nor what they wait for */
-    size_t most;          /* entries to read from the store at a time; 0: -EAGAIN when it
-                           * would be read */
+    size_t most;          /* entries to read from the store at a time, at least 1 */
+    struct quota *quota;  /* charged with each look; may be NULL */
     size_t read;          /* entries that the latest look read from the store */
     struct history *page; /* private, like the rest: latest page of one array */
     uint64_t id;
@@ -43,17 +43,18 @@ void query_looks_fini(struct query_looks *l); /* zeroes allowed */
 
 /* --- events and filters ------------------------------------------------------------- */
 /* Returns whether the filter wants the job of an event, without looking at its present
- * state and result. 1, 0; -ENOENT: not in memory. *ret_bytes: of its spec, if
- * unpacked. */
+ * state and result. Charges the quota with the bytes of its spec, if unpacked. 1, 0;
+ * -ENOENT: not in memory. */
 int query_wants(struct core *core, const struct asker *asker, const struct job_key *key,
-                const struct job_filter *f, size_t *ret_bytes);
+                const struct job_filter *f, struct quota *quota);
 /* Returns in *ret a new reference to the spec of an event's job, without environment,
- * resource limits, input and script. Does not check the owner. *ret_bytes: unpacked.
+ * resource limits, input and script. Does not check the owner. Charges the quota with
+ * unpacked bytes.
  *   0
  *   -EAGAIN: the job is about to enter the table; the log then notifies its subscribers
  *   -ENOENT: not in memory */
 int query_brief_spec(struct core *core, uint64_t id, struct job_spec **ret,
-                     size_t *ret_bytes);
+                     struct quota *quota);
 /* A walk calls fn for up to limit jobs behind `cursor`, by id or newest first, from
  * memory and store, a portion per call: others run in between. It stops when fn returns
  * non-zero, and returns that. It may stop before limit when few jobs match, and ends
@@ -62,27 +63,26 @@ int query_brief_spec(struct core *core, uint64_t id, struct job_spec **ret,
  *
  * The cursor is an id; with keys, the number of keys looked at; 0: the beginning, and
  * afterwards the end. With elements of arrays (expand.h) the place within the array
- * belongs to it. */
-#define QUERY_KEPT_COST  8  /* entries that a job of the store counts as */
-#define QUERY_ROWS_LOOKS 24 /* with elements: looks of a portion, at least */
+ * belongs to it.
+ *
+ * A portion may use half of the bytes that the quota has left for specs, plus one spec:
+ * the other half is for what fn writes. A portion with elements that has too little left
+ * of the quota uses it up. */
+#define QUERY_KEPT_COST 8 /* entries that a job of the store counts as */
 enum query_specs {
     QUERY_SPECS_BRIEF, /* may lack environment, resource limits, input and script */
     QUERY_SPECS_WHOLE,
     QUERY_SPECS_NONE, /* may be NULL */
 };
 struct query_walk {
+    struct quota *quota;    /* bounds and is charged with a portion; NULL: an own one */
     bool kept;              /* also read the store */
     bool keys;              /* newest first: also purged jobs whose key is left */
     enum query_specs specs; /* what fn needs */
     bool shows;             /* fn shows specs: each counts, unpacked or not */
     uint64_t cursor;        /* where to begin; afterwards where to go on, 0: the end */
     size_t limit;           /* calls of fn left */
-    size_t looks;           /* entries that a portion may look at, at least 1 */
-    size_t at_once;         /* jobs that a portion may pass to fn, at least 1 */
-    size_t bytes;           /* of specs that it may unpack, plus one spec, at least 1 */
-    size_t looked;          /* entries looked at by the latest portion */
-    size_t unpacked;        /* bytes of specs unpacked by it */
-    size_t kept_looked;     /* entries of the store looked at by it */
+    size_t at_once;         /* jobs that a portion may pass to fn; 0: JOBS_SLICE */
     bool end;               /* the cursor is 0, or the answer is long enough */
     bool within;       /* with elements: in the last array that the cursor has passed */
     int64_t index;     /* then: its element looked at last */

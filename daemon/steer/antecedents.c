@@ -12,15 +12,14 @@ int steer_look_at_after(struct volt_cx *cx, struct core *core,
                         const struct job_owner *owner, struct job_spec *changes,
                         struct quota *quota, struct volt_error *err)
 {
-    size_t at = 0, read;
+    size_t at = 0;
 
     core_lock(core);
     core_charge(core, quota);
     dependencies_find_keys(core, owner->uid, changes, true);
     core_did(core, changes->nafter, 0, 0);
     core_unlock(core);
-    int r = past_edges_look(cx, core, owner, changes, &at, &read);
-    quota_charge(quota, read * QUERY_KEPT_COST, 0, 0);
+    int r = past_edges_look(cx, core, owner, changes, &at, quota);
     if (r == -ENOENT) {
         (void)dependencies_unknown(&changes->after[at], err);
         return -EINVAL;

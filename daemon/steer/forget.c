@@ -45,6 +45,7 @@ static int collect(void *arg, const struct job_view *v)
     struct steer_forget *f = arg;
     struct forgetting *p = f->pending;
 
+    p->bytes += v->unpacked;
     uint64_t ended =
         v->status.ended_usec ? v->status.ended_usec : v->status.submitted_usec;
 
@@ -119,12 +120,8 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct steer_forget *f)
     struct forgetting *p = f->pending;
 
     p->walk.limit = JOBS_SLICE - p->n;
-    p->walk.looks = quota_entries_left(f->quota);
     f->ret = query_walk_step(cx, f->core, &f->asker, &p->filter, &p->walk, collect, f);
     p->end = !p->walk.cursor;
-    quota_charge(f->quota, p->walk.looked + p->walk.kept_looked * QUERY_KEPT_COST,
-                 p->walk.unpacked, 0);
-    p->bytes += p->walk.unpacked;
     if (f->ret < 0 || p->end || p->n == JOBS_SLICE || p->bytes >= QUOTA_BYTES)
         return VOLT_READY;
     volt_cx_wake(cx);
@@ -139,8 +136,7 @@ static void begin(struct steer_forget *f)
     f->pending = p;
     if (!p)
         return;
-    p->walk = (struct query_walk){
-        .kept = true, .keys = true, .bytes = QUOTA_BYTES, .at_once = JOBS_SLICE};
+    p->walk = (struct query_walk){.quota = f->quota, .kept = true, .keys = true};
     p->filter = *f->filter;
     p->filter.newest_first = true;
     p->filter.states = p->filter.states && !(p->filter.states & 1u << JOB_DONE)

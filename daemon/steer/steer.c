@@ -150,7 +150,7 @@ static int steer_view(void *arg, const struct job_view *v)
         return 0;
     int r = steer_step(c->core, &c->asker, v->key.id, v->key.index, &at);
     if (c->quota)
-        c->quota->entries--; /* the walk counts the job */
+        c->quota->entries--; /* the walk has counted the job */
     c->ret_count += r == 0 || (r == -EAGAIN && c->verb == STEER_CANCEL);
     if (r == -EAGAIN) {
         c->left_any[c->nleft] = at.pausing.any;
@@ -225,15 +225,12 @@ static void steer_listed(struct volt_cx *cx, struct steer_all *c)
     const bool looks_far = c->edit && core_edit_may_close_circle(c->edit);
     struct query_walk w = {.cursor = c->cursor,
                            .limit = looks_far ? 1 : (quota_facts_left(c->quota) + 2) / 3,
-                           .looks = quota_entries_left(c->quota),
-                           .bytes = QUOTA_BYTES,
-                           .specs = QUERY_SPECS_NONE,
-                           .at_once = STEER_SLICE};
+                           .quota = c->quota,
+                           .specs = QUERY_SPECS_NONE};
 
     f.states = but_done(f.states);
     c->ret = query_walk_step(cx, c->core, &c->asker, &f, &w, steer_view, c);
     c->cursor = w.cursor;
-    quota_charge(c->quota, w.looked, w.unpacked, 0);
     c->listed = c->cursor == 0;
 }
 

@@ -84,7 +84,7 @@ void steer_barrier_init(struct steer_barrier *b, struct core *core);
 enum volt_poll steer_barrier_poll(struct volt_cx *cx, struct steer_barrier *b);
 void steer_barrier_fini(struct steer_barrier *b);
 /* Leaf future that steers every matching job of the asker, a portion per poll. */
-#define STEER_SLICE 22 /* jobs per portion: a cancel is up to three facts */
+#define STEER_SLICE ((QUOTA_FACTS + 2) / 3) /* a cancel is up to three facts */
 struct steer_all {
     struct core *core; /* set by the caller, with the next four */
     enum steer_verb verb;

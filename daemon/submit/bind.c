@@ -21,12 +21,10 @@
 static int look_at_past(struct volt_cx *cx, struct jobs_submit *s, struct job_spec *spec,
                         size_t at)
 {
-    size_t read;
     int r;
 
     do {
-        r = past_edges_look(cx, s->core, &s->owner, spec, &at, &read);
-        quota_charge(s->quota, read * QUERY_KEPT_COST, 0, 0);
+        r = past_edges_look(cx, s->core, &s->owner, spec, &at, s->quota);
         if (r == -ENOENT && dependencies_lose(&spec->after[at]) < 0)
             return -ENOMEM;
     } while (r == -ENOENT);
@@ -78,8 +76,8 @@ static int bind_item(struct volt_cx *cx, struct jobs_submit *s, size_t i)
     return r;
 }
 
-/* Entries that a turn has left when SUBMIT_EDGES were looked at. A pass that ended in this
- * turn may have left fewer: then the edges are for the next turn. */
+/* Entries that a turn has left when SUBMIT_EDGES were looked at. A pass that ended in
+ * this turn may have left fewer: then the edges are for the next turn. */
 #define BEHIND (QUOTA_ENTRIES - SUBMIT_SLICE - SUBMIT_EDGES)
 
 static int begin(struct jobs_submit *s)

@@ -90,13 +90,12 @@ static int look_at_past(struct volt_cx *cx, struct jobs_submit *s,
                         struct jobs_submit_item *item)
 {
     struct job_spec *spec = item->spec;
-    size_t at = 0, read;
+    size_t at = 0;
     int r;
 
     find_keys(s, spec);
     do {
-        r = past_edges_look(cx, s->core, &s->owner, spec, &at, &read);
-        quota_charge(s->quota, read * QUERY_KEPT_COST, 0, 0);
+        r = past_edges_look(cx, s->core, &s->owner, spec, &at, s->quota);
         if (r == -ENOENT && spec->key)
             spec->after[at++].unknown = true;
     } while (r == -ENOENT && spec->key);

@@ -373,13 +373,13 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct client *c)
     int r;
 
     if (!c->begun)
-        c->walk = (struct query_walk){.kept = sim_one_in(2),
+        c->walk = (struct query_walk){.quota = &c->quota,
+                                      .kept = sim_one_in(2),
                                       .specs = QUERY_SPECS_WHOLE,
                                       .limit = 1000,
-                                      .at_once = 1 + sim_below(20),
-                                      .bytes = QUOTA_BYTES};
+                                      .at_once = 1 + sim_below(20)};
     c->begun = true;
-    c->walk.looks = 1 + sim_below(30);
+    c->quota = (struct quota){.entries = QUOTA_ENTRIES - 1 - sim_below(30)};
     r = query_walk_step(cx, sim.core, &c->asker, &c->filter, &c->walk, look, c);
     if (r < 0 || c->walk.end || !c->walk.cursor)
         return VOLT_READY;
@@ -509,11 +509,7 @@ static enum volt_poll watch_poll(struct volt_cx *cx, struct client *c)
         if (sim_one_in(2)) /* goes on where an earlier one was */
             c->watch.cursor = sim_below((uint32_t)c->watch.cursor + 1);
         c->watch.from = c->watch.cursor;
-        c->walk = (struct query_walk){.limit = 1000,
-                                      .specs = QUERY_SPECS_BRIEF,
-                                      .looks = 100,
-                                      .at_once = 100,
-                                      .bytes = QUOTA_BYTES};
+        c->walk = (struct query_walk){.limit = 1000, .specs = QUERY_SPECS_BRIEF};
         (void)query_walk_step(cx, sim.core, &c->asker, &c->filter, &c->walk, look, c);
     }
     do

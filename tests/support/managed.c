@@ -88,13 +88,8 @@ int managed_list(struct core *core, const struct asker *asker, const struct job_
                  int (*fn)(void *arg, const struct job_view *v), void *arg,
                  uint64_t *ret_cursor)
 {
-    struct query_walk w = {.kept = true,
-                           .specs = QUERY_SPECS_WHOLE,
-                           .cursor = cursor,
-                           .limit = limit,
-                           .looks = QUOTA_ENTRIES,
-                           .at_once = QUOTA_ENTRIES,
-                           .bytes = QUOTA_BYTES};
+    struct query_walk w = {
+        .kept = true, .specs = QUERY_SPECS_WHOLE, .cursor = cursor, .limit = limit};
     int r;
 
     do

@@ -363,13 +363,14 @@ static int tell(void *arg, const struct job_view *v)
 static size_t looks(uid_t uid, const struct job_filter *f, uint64_t *ret_told)
 {
     const struct asker asker = asker_of(uid);
-    struct query_walk w = {
-        .limit = SIZE_MAX, .looks = 500, .at_once = 500, .bytes = SIZE_MAX};
+    struct quota quota;
+    struct query_walk w = {.quota = &quota, .limit = SIZE_MAX};
     size_t n = 0;
 
     do {
+        quota = (struct quota){0};
         assert_int_equal(query_walk_step(NULL, &core, &asker, f, &w, tell, ret_told), 0);
-        n += w.looked;
+        n += quota.entries;
     } while (!w.end);
     return n;
 }

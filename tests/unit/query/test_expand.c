@@ -212,27 +212,27 @@ static uint64_t walk(const struct job_filter *f, size_t looks, size_t at_once,
 {
     const struct asker root = auth_voltd();
     struct query_walk w = {.cursor = 0};
+    struct quota quota;
     uint64_t looked = 0;
 
     asked = f;
     next_row = 0;
     do {
-        w = (struct query_walk){.kept = true,
+        w = (struct query_walk){.quota = &quota,
+                                .kept = true,
                                 .cursor = w.cursor,
                                 .within = w.within,
                                 .index = w.index,
                                 .limit = limit,
-                                .looks = looks,
-                                .bytes = QUOTA_BYTES,
                                 .at_once = at_once};
         do {
             told = 0;
+            quota = (struct quota){.entries = QUOTA_ENTRIES - looks};
             assert_int_equal(query_walk_step(NULL, core, &root, f, &w, see, NULL), 0);
-            const size_t cost = w.looked + w.kept_looked * QUERY_KEPT_COST;
-            const size_t most = looks < QUERY_ROWS_LOOKS ? QUERY_ROWS_LOOKS : looks;
-            if (cost > most + QUERY_KEPT_COST || told > at_once)
-                fail_msg("%d looks, %d of the store, of %d; %d told of %d", (int)w.looked,
-                         (int)w.kept_looked, (int)looks, (int)told, (int)at_once);
+            const size_t cost = quota.entries - (QUOTA_ENTRIES - looks);
+            if (cost > looks + QUERY_KEPT_COST || told > at_once)
+                fail_msg("%d entries of %d; %d told of %d", (int)cost, (int)looks,
+                         (int)told, (int)at_once);
             looked += cost;
         } while (!w.end);
     } while (w.cursor);
@@ -245,7 +245,7 @@ static void walk_all_ways(struct job_filter f)
 {
     static const size_t sizes[][3] = {
         {500, 64, SIZE_MAX}, {500, 64, 1000}, {500, 64, 7}, {40, 5, SIZE_MAX},
-        {3, 1, 100},         {500, 3, 10},    {60, 64, 65},
+        {24, 1, 100},        {500, 3, 10},    {60, 64, 65},
     };
 
     f.elements = true;
@@ -345,8 +345,6 @@ static void places_that_are_none(void **state)
                                        .within = true,
                                        .index = places[i].index,
                                        .limit = 5,
-                                       .looks = 500,
-                                       .bytes = 5,
                                        .at_once = 5};
 
                 f.newest_first = newest;

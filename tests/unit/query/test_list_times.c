@@ -108,19 +108,16 @@ static int list(const struct job_filter *f, size_t limit)
 static int list_in_portions(const struct job_filter *f, size_t looks)
 {
     const struct asker root = auth_voltd();
-    struct query_walk w = {.kept = true,
-                           .limit = SIZE_MAX,
-                           .looks = looks,
-                           .bytes = SIZE_MAX,
-                           .at_once = looks};
+    struct quota quota;
+    struct query_walk w = {
+        .quota = &quota, .kept = true, .limit = SIZE_MAX, .at_once = looks};
     int r;
 
     memset(seen, 0, sizeof(seen));
     do {
+        quota = (struct quota){.entries = QUOTA_ENTRIES - looks};
         r = query_walk_step(NULL, core, &root, f, &w, see, NULL);
-        assert_true(w.looked <= looks);
-        assert_true(w.looked + w.kept_looked * QUERY_KEPT_COST <=
-                    looks + 1 + QUERY_KEPT_COST);
+        assert_true(quota.entries <= QUOTA_ENTRIES + 1 + QUERY_KEPT_COST);
     } while (r == 0 && w.cursor);
     return r;
 }
