@@ -12,7 +12,7 @@
 
 struct core;
 
-/* The caller fills in all but `node`, `listed` and `looked`. */
+/* The caller fills in all but `node` and `listed`. */
 struct inner_wait {
     struct list_node node; /* in its user's list ... */
     bool listed;           /* ... if true */
@@ -23,7 +23,6 @@ struct inner_wait {
                                                        * for; constant */
     const void *arg;
     size_t n;
-    uint64_t looked; /* entries (core.h) that the search for deadlocks looked at */
 };
 
 /* Adds a call that waits. Without memory the call stays unknown. */

@@ -82,12 +82,12 @@ static int begin(struct volt_cx *cx, struct lease_acquire *a)
         return r;
     a->ask.since_usec = jobs_now_usec();
     core_begin(&tx, a->core);
+    core_charge(a->core, a->quota);
     r = leases_ask(&tx, &a->ask, a->waits, &a->lease, &a->ret_err);
     if (r == 0) { /* the job or lease that core has found around it */
         a->ask.in_job = a->lease->in_job;
         a->ask.in_lease = a->lease->in_lease;
     }
-    a->looked = parts_of(a->core)->held->entries;
     dispatch_finish(&tx);
     return r;
 }
@@ -201,7 +201,6 @@ static enum volt_poll kept_poll(struct volt_cx *cx, struct lease_acquire *a)
 
 enum volt_poll lease_acquire_poll(struct volt_cx *cx, struct lease_acquire *a)
 {
-    a->looked = 0;
     if (!a->lease)
         a->ret = begin(cx, a);
     if (!a->lease)
@@ -415,9 +414,10 @@ static bool find_left(struct freeing *b)
     struct lease *l;
 
     core_lock(f->core);
+    core_charge(f->core, f->quota);
     l = leases_next(f->core, f->uid, leases_find(f->core, f->through));
-    for (; l && f->looked < LOOKS_MOST; l = leases_next(f->core, f->uid, l)) {
-        f->looked++;
+    for (int i = 0; l && i < LOOKS_MOST; l = leases_next(f->core, f->uid, l), i++) {
+        core_did(f->core, 1, 0, 0);
         if (l->state == LEASE_WAITS || !l->in || strcmp(lease_name(l), f->name) != 0 ||
             !lease_is_left(l->pid)) {
             f->through = l->id;
@@ -445,7 +445,6 @@ bool lease_free_step(struct volt_cx *cx, struct lease_free *f)
     struct freeing b = {.f = f};
     struct tx tx;
 
-    f->looked = 0;
     const bool more = find_left(&b);
     if (!b.n)
         return more;
@@ -570,9 +569,9 @@ int leasing_open(struct core *core, int state_fd, uint64_t *ret_max,
     if (at)
         return error_set(err, r, "the file leases/%llu of the state: %s",
                          (unsigned long long)at, why_not_taken_up(r));
-    return r < 0 ? error_set(err, r, "the directory leases of the state: %s",
-                             strerror(-r))
-                 : 0;
+    return r < 0
+               ? error_set(err, r, "the directory leases of the state: %s", strerror(-r))
+               : 0;
 }
 
 void leasing_free(struct leasing *all)

@@ -47,9 +47,10 @@ enum lease_file_at {
 
 /* Asks for a lease: a leaf future. */
 struct lease_acquire {
-    struct core *core;    /* set by the caller, as the next three are */
+    struct core *core;    /* set by the caller, as the next four are */
     struct lease_ask ask; /* all except id and since_usec are set; borrowed until READY or
                            * _fini */
+    struct quota *quota;  /* charged with the check for a deadlock; may be NULL */
     bool waits;           /* false: only a lease that is free at once */
     uint64_t place;       /* id of a place that an earlier call left; 0: none. Asks anew
                            * if it is unknown */
@@ -58,8 +59,6 @@ struct lease_acquire {
     struct volt_error ret_err;
     struct lease *lease; /* private, with the rest; NULL: none made, or no longer this
                           * call's */
-    size_t looked; /* entries (core.h) that the latest poll's check for a deadlock looked
-                    * at */
     struct store_commit kept; /* barrier of the store, once the lease is granted */
     bool keeps;
     enum lease_file_at file;
@@ -80,13 +79,13 @@ void lease_acquire_fini(struct lease_acquire *a);
 
 /* Frees leases of a user on one name by hand: those whose asking process has gone, while
  * a process that inherited the descriptor lives on. */
-struct lease_free { /* the caller sets the first three, the rest is zero */
+struct lease_free { /* the caller sets the first four, the rest is zero */
     struct core *core;
     uid_t uid;
     const char *name;
-    uint64_t ret_count; /* leases freed so far */
-    size_t looked;      /* leases that the latest step looked at */
-    uint64_t through;   /* private: id of the latest lease that was looked at */
+    struct quota *quota; /* charged with each step; may be NULL */
+    uint64_t ret_count;  /* leases freed so far */
+    uint64_t through;    /* private: id of the latest lease that was looked at */
 };
 /* Frees a portion. Returns whether another step is due. */
 bool lease_free_step(struct volt_cx *cx, struct lease_free *f);

@@ -44,15 +44,15 @@ void lending_end(struct core *core, struct lending *l)
 }
 
 int lending_begin_wait(struct core *core, struct inner_wait *n, struct lending *l,
-                       struct volt_error *err)
+                       struct quota *quota, struct volt_error *err)
 {
     if (n->listed || (!n->in_job.id && !n->in_lease))
         return 0;
     core_lock(core);
+    core_charge(core, quota);
     const bool for_ever = deadlock_of_wait(core, n, err);
     if (!for_ever)
         inner_wait_add(core, n);
-    n->looked = parts_of(core)->held->entries;
     core_unlock(core);
     if (for_ever)
         return -EDEADLK;

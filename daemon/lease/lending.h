@@ -26,6 +26,7 @@
 #include "daemon/core/lent.h"
 #include "daemon/core/inner_wait.h"
 #include "daemon/job/key.h"
+#include "daemon/job/quota.h"
 
 /* Notes that a call of this user waits inside this job or element; id 0: inside none.
  * Does nothing if the call is noted already, or if the job has not begun, has ended, or
@@ -36,10 +37,10 @@ void lending_begin(struct core *core, uid_t uid, const struct job_key *inside,
 void lending_end(struct core *core, struct lending *l);
 
 /* The same for a call that waits for jobs, inside a job or the command of a lease.
- * Returns -EDEADLK with the reason, and notes nothing, if the call would wait for ever
- * (core/deadlock.h). */
+ * Charges the quota with the search for deadlocks. Returns -EDEADLK with the reason, and
+ * notes nothing, if the call would wait for ever (core/deadlock.h). */
 int lending_begin_wait(struct core *core, struct inner_wait *n, struct lending *l,
-                      struct volt_error *err);
+                       struct quota *quota, struct volt_error *err);
 void lending_end_wait(struct core *core, struct inner_wait *n, struct lending *l);
 
 #endif

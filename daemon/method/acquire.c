@@ -94,6 +94,7 @@ static int begin_acquire(struct call *call, struct acquire *s)
                                        .command = s->in.command ? s->in.command : "",
                                        .in_job = s->in.inside_job,
                                        .in_lease = s->in.inside_lease},
+                               .quota = call_quota(call),
                                .waits = call_more(call),
                                .place = s->in.lease};
     return 0;
@@ -107,9 +108,8 @@ static enum volt_poll refuse_busy(struct volt_cx *cx, struct call *call,
 
     lease_acquire_leave(cx, &s->leaf);
     query_why_lease(call_service(call)->core, call_peer(call)->uid, &s->leaf.ask.claim,
-                    &why);
+                    call_quota(call), &why);
     why_add_left(&why);
-    call_did(call, why.looks, 0);
     if (why.n)
         wire_set(&p, "reason", json_string(why.reason[0].text));
     if (why.n && why.reason[0].wait == JOB_WAIT_PAUSED)
@@ -186,9 +186,7 @@ static enum volt_poll acquire_poll(struct volt_cx *cx, struct call *call, void *
         return VOLT_PENDING;
     if (!s->begun && begin_acquire(call, s) < 0)
         return VOLT_READY;
-    const enum volt_poll poll = lease_acquire_poll(cx, &s->leaf);
-    call_did(call, s->leaf.looked, 0);
-    if (poll == VOLT_READY)
+    if (lease_acquire_poll(cx, &s->leaf) == VOLT_READY)
         return answer(cx, call, s);
     if (!call_more(call)) /* waits for the store only */
         return VOLT_PENDING;

@@ -131,8 +131,7 @@ static int refuse_cycle(const struct batch_names *n, const struct jobs_submit_it
     for (; at != first->item && told < CYCLE_NAMES; told++) {
         const size_t waiter = n->places[at].waiter;
 
-        append(err, " -> ",
-               items[waiter].spec->after[n->places[waiter].edge - 1].local);
+        append(err, " -> ", items[waiter].spec->after[n->places[waiter].edge - 1].local);
         at = waiter;
     }
     if (at != first->item)
@@ -163,9 +162,9 @@ static int look(struct batch_names *n, const struct jobs_submit_item *items,
 }
 
 int batch_names_sort(struct batch_names *n, const struct jobs_submit_item *items,
-                     size_t nitems, size_t *ret_looks, struct field_error *err)
+                     size_t nitems, struct quota *quota, struct field_error *err)
 {
-    *ret_looks = 1;
+    quota_charge(quota, 1, 0, 0);
     if (!n->places && begin(n, nitems) < 0)
         return -ENOMEM;
     if (n->at == NO_ITEM && n->first == nitems)
@@ -179,7 +178,7 @@ int batch_names_sort(struct batch_names *n, const struct jobs_submit_item *items
     const size_t nafter = items[n->at].spec->nafter;
     if (n->places[n->at].edge < nafter)
         return look(n, items, err);
-    *ret_looks += nafter;
+    quota_charge(quota, nafter, 0, 0);
     close_place(n, items);
     return 0;
 }

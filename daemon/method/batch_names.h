@@ -29,14 +29,13 @@ struct batch_names {
  * the name. */
 int batch_names_take(struct batch_names *n, struct job_spec *spec, size_t item);
 
-/* Sorts, a step at a time, and turns names in `after` into items. *ret_looks: looks of
- * this step.
+/* Sorts, a step at a time, and turns names in `after` into items. Charges the quota.
  *   0: more steps
  *   1: done
  *   -ENOMEM
  *   -EINVAL, with the reason, at item n->at: a name is unknown, or there is a cycle */
 int batch_names_sort(struct batch_names *n, const struct jobs_submit_item *items,
-                     size_t nitems, size_t *ret_looks, struct field_error *err);
+                     size_t nitems, struct quota *quota, struct field_error *err);
 /* Returns the sorted items, which the caller now owns; after the last step. */
 struct jobs_submit_item *batch_names_sorted(struct batch_names *n);
 /* Returns the place of an item after sorting; `item` if nothing was sorted. */

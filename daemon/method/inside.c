@@ -14,8 +14,8 @@ int inside_begin(struct call *call, struct inside *in, const struct inner_wait *
         return 0;
     in->wait = *as;
     in->wait.uid = call_peer(call)->uid;
-    int r = lending_begin_wait(call_service(call)->core, &in->wait, &in->lending, &err);
-    call_did(call, in->wait.looked, 0);
+    int r = lending_begin_wait(call_service(call)->core, &in->wait, &in->lending,
+                               call_quota(call), &err);
     if (r < 0)
         (void)call_error(call, error, json_pack("{s:s}", "reason", err.text));
     return r;

@@ -108,8 +108,8 @@ static enum volt_poll list_poll(struct volt_cx *cx, struct call *call, void *sta
         return VOLT_PENDING;
     if (params_read(call, fields, s) < 0 || find_owner(cx, call, s->user, &s->owner) < 0)
         return VOLT_READY;
-    query_locks(call_service(call)->core, s->owner, s->cursor ? s->cursor : "", &s->page);
-    call_did(call, page->n + 2 * (size_t)LOCKS_HOLDERS, 0);
+    query_locks(call_service(call)->core, s->owner, s->cursor ? s->cursor : "",
+                call_quota(call), &s->page);
     wire_open(&reply, NULL, '{');
     wire_open(&reply, "locks", '[');
     for (size_t i = 0; i < page->n; i++)
@@ -239,8 +239,10 @@ static int begin_free(struct volt_cx *cx, struct call *call, struct free_state *
     if (params_read(call, fields, s) < 0 || find_owner(cx, call, s->user, &s->owner) < 0)
         return -EINVAL;
     s->free.name = s->name;
-    s->leases = (struct lease_free){
-        .core = call_service(call)->core, .uid = s->owner, .name = s->name};
+    s->leases = (struct lease_free){.core = call_service(call)->core,
+                                    .uid = s->owner,
+                                    .name = s->name,
+                                    .quota = call_quota(call)};
     s->at = FREE_JOBS;
     return 0;
 }
@@ -259,7 +261,6 @@ static void free_portion(struct volt_cx *cx, struct call *call, struct free_stat
         s->at = FREE_KEEPS;
         steer_barrier_init(&s->kept, core);
     }
-    call_did(call, s->leases.looked, 0);
 }
 
 static enum volt_poll free_poll(struct volt_cx *cx, struct call *call, void *state)

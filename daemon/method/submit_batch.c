@@ -237,13 +237,10 @@ static enum volt_poll sort_batch(struct volt_cx *cx, struct call *call, struct b
 {
     struct field_error err;
     char where[64];
-    size_t looks;
     int r = 0;
 
-    while (r == 0 && call_turn_poll(cx, call) == VOLT_READY) {
-        r = batch_names_sort(&b->names, b->items, b->nitems, &looks, &err);
-        call_did(call, looks, 0);
-    }
+    while (r == 0 && call_turn_poll(cx, call) == VOLT_READY)
+        r = batch_names_sort(&b->names, b->items, b->nitems, call_quota(call), &err);
     if (r == 0)
         return VOLT_PENDING;
     *ret_answered = r < 0;

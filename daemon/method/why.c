@@ -89,10 +89,9 @@ static enum volt_poll ask_poll(struct volt_cx *cx, struct call *call,
         call_did(call, quota_entries_left(call_quota(call)), 0);
     if (call_turn_poll(cx, call) == VOLT_PENDING)
         return VOLT_PENDING;
-    *ret_r =
-        query_why(call_service(call)->core, call_asker(call), key->id, key->index, ret);
+    *ret_r = query_why(call_service(call)->core, call_asker(call), key->id, key->index,
+                       call_quota(call), ret);
     why_add_left(ret);
-    call_did(call, ret->looks, 0);
     return VOLT_READY;
 }
 

@@ -115,10 +115,12 @@ static void list_leases(struct core *core, uid_t uid, struct lock_page *ret)
         add_lease(l, ret);
 }
 
-void query_locks(struct core *core, uid_t uid, const char *behind, struct lock_page *ret)
+void query_locks(struct core *core, uid_t uid, const char *behind, struct quota *quota,
+                 struct lock_page *ret)
 {
     ret->n = ret->nholders = 0;
     core_lock(core);
+    core_charge(core, quota);
     list_names(core, uid, behind, ret);
     list_holders(core, uid, ret);
     list_leases(core, uid, ret);

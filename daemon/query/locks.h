@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include "daemon/core/leases.h"
 #include "daemon/job/key.h"
+#include "daemon/job/quota.h"
 #include "daemon/job/spec.h"
 
 #define LOCKS_PAGE    64  /* names in one answer */
@@ -50,7 +51,8 @@ struct lock_page {
 };
 
 /* Returns the user's locks whose names follow `behind`, by name; "": from the first.
- * Takes the lock. */
-void query_locks(struct core *core, uid_t uid, const char *behind, struct lock_page *ret);
+ * Takes the lock, and charges the quota. */
+void query_locks(struct core *core, uid_t uid, const char *behind, struct quota *quota,
+                 struct lock_page *ret);
 
 #endif

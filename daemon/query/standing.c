@@ -35,7 +35,6 @@ void query_standing(struct core *core, struct job *job, struct standing *ret)
     core_wait_begins(core, job, job->spec);
     waiting_recount(core, job);
     query_why_new(core, job, &ret->why);
-    core_did(core, ret->why.looks, 0, 0);
     ret->is_forecast = ret->why.n == 1 && ret->why.line.places &&
                        query_forecast_of(core, job, NO_OFFSET, &ret->why.line,
                                          &ret->running, &ret->line);

@@ -110,7 +110,7 @@ static void add_of_admission(struct core *core, uid_t uid, const struct waiter *
             ret->line = line_of(&reasons[i]);
             ret->is_next = reasons[i].is_next;
         }
-        ret->looks += reasons[i].looks;
+        core_did(core, reasons[i].looks, 0, 0);
         if (ret->reason[i].wait == JOB_WAIT_KEEPER)
             keeper_text(core, uid, ret->reason[i].text);
         else
@@ -213,7 +213,7 @@ static void add_of_view(const struct core *core, const struct job_view *v,
 /* Returns the state of the call's first job that has not ended, and the job in *ret;
  * looks at CALL_JOBS. DONE: all of these have ended, and *ret is the last. */
 static enum job_state first_left(struct core *core, const struct inner_wait *call,
-                                 struct job_key *ret, size_t *looks)
+                                 struct job_key *ret)
 {
     const struct asker same_user = auth_user(call->uid);
     enum job_state state = JOB_DONE;
@@ -224,7 +224,7 @@ static enum job_state first_left(struct core *core, const struct inner_wait *cal
         const struct job *job = jobs_find(core, &same_user, ret->id, ret->index, &offset);
         if (job)
             state = jobs_any_status(job, offset).state;
-        ++*looks;
+        core_did(core, 1, 0, 0);
     }
     return state;
 }
@@ -233,7 +233,7 @@ static void add_of_call(struct core *core, const struct inner_wait *call, struct
 {
     struct why_reason *r = add_reason(ret, JOB_WAIT_INSIDE);
     struct job_key first = {.id = 0};
-    const enum job_state state = first_left(core, call, &first, &ret->looks);
+    const enum job_state state = first_left(core, call, &first);
     char id[JOB_KEY_TEXT_MAX], count[48] = "", which[80] = "";
 
     (void)job_key_format_job(&first, id);
@@ -258,7 +258,7 @@ static void add_of_calls(struct core *core, uid_t uid, const struct job_key *key
     for (size_t i = 0; n && i < HOLDERS_LOOKED_AT && ret->n < WHY_MOST - 2; i++) {
         const struct inner_wait *call = list_thing(n, struct inner_wait, node);
 
-        ret->looks++;
+        core_did(core, 1, 0, 0);
         if (job_key_equal(&call->in_job, key))
             add_of_call(core, call, ret);
         n = n->next;
@@ -266,8 +266,7 @@ static void add_of_calls(struct core *core, uid_t uid, const struct job_key *key
 }
 
 /* Writes " (held by ...)": the holder of the lock that the lease waits for, or "". */
-static void holder_text(struct core *core, const struct lease *l, char *ret, size_t size,
-                        size_t *looks)
+static void holder_text(struct core *core, const struct lease *l, char *ret, size_t size)
 {
     size_t n;
     struct reason r = {.resource = admission_claims(&l->waiter, &n)->resource,
@@ -275,7 +274,7 @@ static void holder_text(struct core *core, const struct lease *l, char *ret, siz
     char id[JOB_KEY_TEXT_MAX];
 
     holder_add(core, l->uid, jobs_now_usec(), &r);
-    *looks += r.looks - EXPLAIN_LOOKS;
+    core_did(core, r.looks - EXPLAIN_LOOKS, 0, 0);
     *ret = '\0';
     (void)job_key_format_job(&r.holder, id);
     if (r.holder.id && r.is_lease)
@@ -293,13 +292,13 @@ static void add_of_lease(struct core *core, uid_t uid, const struct job_key *key
 
     for (size_t i = 0; l && (l->state != LEASE_WAITS || !job_key_equal(&l->in_job, key));
          i++) {
-        ret->looks++;
+        core_did(core, 1, 0, 0);
         l = i < HOLDERS_LOOKED_AT ? leases_next(core, uid, l) : NULL;
     }
     struct why_reason *r = l ? add_reason(ret, JOB_WAIT_INSIDE) : NULL;
     if (!r)
         return;
-    holder_text(core, l, by, sizeof(by), &ret->looks);
+    holder_text(core, l, by, sizeof(by));
     (void)snprintf(r->text, sizeof(r->text), "something inside it waits for %s %s%s",
                    l->mode == JOB_CLAIM_PERMITS ? "semaphore" : "lock", lease_name(l),
                    by);
@@ -350,45 +349,47 @@ static void add_all(struct core *core, struct job *job, int64_t offset, struct w
 }
 
 int query_why(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
-              struct why *ret)
+              struct quota *quota, struct why *ret)
 {
     int64_t offset;
 
-    *ret = (struct why){.looks = 1};
+    *ret = (struct why){.n = 0};
     core_lock(core);
+    core_charge(core, quota);
+    core_did(core, 1, 0, 0);
     struct job *job = jobs_find(core, asker, id, index, &offset);
-    if (job) {
+    if (job)
         add_all(core, job, offset, ret);
-        core_did(core, ret->looks, 0, 0);
-    }
     core_unlock(core);
     return job ? 0 : -ENOENT;
 }
 
 void query_why_new(struct core *core, struct job *job, struct why *ret)
 {
-    *ret = (struct why){.looks = 1, .state = JOB_QUEUED, .owner = job->owner.uid};
+    *ret = (struct why){.state = JOB_QUEUED, .owner = job->owner.uid};
+    core_did(core, 1, 0, 0);
     if (!add_of_elements(job, NO_OFFSET, ret))
         add_of_admission(core, job->owner.uid, &job->waiter, ret);
 }
 
 /* Puts a waiter at the end of the line, explains it and takes it out again. */
 void query_why_lease(struct core *core, uid_t uid, const struct job_claim *claim,
-                     struct why *ret)
+                     struct quota *quota, struct why *ret)
 {
     const struct admission_ask wants = {.uid = uid};
     struct job_claim wanted = *claim;
     struct waiter w = {.state = WAITER_NONE};
     struct tx tx;
 
-    *ret = (struct why){.looks = 1};
+    *ret = (struct why){.n = 0};
     core_begin(&tx, core);
+    core_charge(core, quota);
+    core_did(core, 1, 0, 0);
     if (claims_assign_one(core, &wants, &w, UINT64_MAX, &wanted, true, NULL) == 0) {
         admission_enter(parts_of(core)->admit, &w, waiting_now(core));
         add_of_admission(core, uid, &w, ret);
         admission_leave(parts_of(core)->admit, &w);
     }
     admission_forget(parts_of(core)->admit, &w);
-    core_did(core, ret->looks, 0, 0);
     dispatch_finish(&tx);
 }

@@ -35,8 +35,7 @@ struct why {
     uid_t owner;
     bool is_next; /* it is in the line, and nothing is in front of it or short */
     struct why_line line;
-    size_t looks; /* entries looked at */
-    size_t n;     /* reasons; 0: waits for nothing */
+    size_t n; /* reasons; 0: waits for nothing */
     struct why_reason {
         enum job_wait wait;
         uint32_t group;         /* job_view.wait_group */
@@ -45,14 +44,15 @@ struct why {
     } reason[WHY_MOST];
 };
 
-/* Explains a job, a whole array or an element. 0; -ENOENT: not in memory, or not the
- * asker's. */
+/* Explains a job, a whole array or an element. Charges the quota with up to WHY_LOOKS
+ * entries, and with elements that back off (waiting_first_rest()). 0; -ENOENT: not in
+ * memory, or not the asker's. */
 int query_why(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
-              struct why *ret);
+              struct quota *quota, struct why *ret);
 /* Explains why a job waits that is not in the table. Lock held. */
 void query_why_new(struct core *core, struct job *job, struct why *ret);
 /* Explains why a lease requested now would wait. No reason: it would not. */
 void query_why_lease(struct core *core, uid_t uid, const struct job_claim *claim,
-                     struct why *ret);
+                     struct quota *quota, struct why *ret);
 
 #endif

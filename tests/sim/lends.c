@@ -43,7 +43,7 @@ int lends_begin(uid_t uid, const struct job_key *of, struct lends *l)
         l->call.in_lease = leases_one_of(uid);
     else
         l->call.in_job = lends_a_job(uid);
-    return lending_begin_wait(sim.core, &l->call, &l->lending, &err);
+    return lending_begin_wait(sim.core, &l->call, &l->lending, NULL, &err);
 }
 
 void lends_end(struct lends *l)

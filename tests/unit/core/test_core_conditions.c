@@ -147,7 +147,7 @@ static void a_job_that_backs_off_by_its_task_says_why(void **state)
     assert_int_equal(waiting_rest_of(&core, &job, NO_OFFSET), 0);
     work.place = PLACE_RESTS;
     assert_int_equal(waiting_rest_of(&core, &job, NO_OFFSET), 60000000);
-    assert_int_equal(query_why(&core, &owner, job.id, JOB_NO_INDEX, &why), 0);
+    assert_int_equal(query_why(&core, &owner, job.id, JOB_NO_INDEX, NULL, &why), 0);
     assert_int_equal(why.n, 1);
     assert_int_equal(why.reason[0].wait, JOB_WAIT_TIME);
     job.array = array;

@@ -152,7 +152,7 @@ static int wait_for_both(uint64_t in_job, uint64_t in_lease, uint64_t id, uint64
                              .job = job_of_call,
                              .arg = waits_for[in_job],
                              .n = other ? 2 : 1};
-    return lending_begin_wait(&core, n, &lending[in_job], &err);
+    return lending_begin_wait(&core, n, &lending[in_job], NULL, &err);
 }
 
 static int wait_for(uint64_t in_job, uint64_t id)

@@ -60,15 +60,16 @@ static int add(const char *name, const char *after)
 
 static int sort(size_t *ret_steps, size_t *ret_looks)
 {
-    size_t looks;
     int r;
 
     *ret_steps = *ret_looks = 0;
     do {
-        r = batch_names_sort(&names, items, nitems, &looks, &error);
-        assert_true(looks > 0);
+        struct quota quota = {0};
+
+        r = batch_names_sort(&names, items, nitems, &quota, &error);
+        assert_true(quota.entries > 0);
         ++*ret_steps;
-        *ret_looks += looks;
+        *ret_looks += quota.entries;
     } while (r == 0);
     return r;
 }
@@ -200,10 +201,11 @@ static void of_a_large_circle_the_first_names(void **state)
 
             (void)add(name, after);
         }
-        is_refused(1, n == 8 ? "jobs that wait for each other: a -> b -> c -> d -> e -> f "
-                               "-> g -> h -> a"
-                             : "jobs that wait for each other: a -> b -> c -> d -> e -> f "
-                               "-> g -> h -> ... -> a");
+        is_refused(1, n == 8
+                          ? "jobs that wait for each other: a -> b -> c -> d -> e -> f "
+                            "-> g -> h -> a"
+                          : "jobs that wait for each other: a -> b -> c -> d -> e -> f "
+                            "-> g -> h -> ... -> a");
         (void)tear_down(state);
         (void)set_up(state);
     }

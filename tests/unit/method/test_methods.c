@@ -20,13 +20,13 @@ static vat_u32 have_gone_on;
 static vat_u32 left_by;
 
 int __real_query_why(struct core *core, const struct asker *asker, uint64_t id,
-                     int64_t index, struct why *ret);
+                     int64_t index, struct quota *quota, struct why *ret);
 int __wrap_query_why(struct core *core, const struct asker *asker, uint64_t id,
-                     int64_t index, struct why *ret);
+                     int64_t index, struct quota *quota, struct why *ret);
 int __wrap_query_why(struct core *core, const struct asker *asker, uint64_t id,
-                     int64_t index, struct why *ret)
+                     int64_t index, struct quota *quota, struct why *ret)
 {
-    int r = __real_query_why(core, asker, id, index, ret);
+    int r = __real_query_why(core, asker, id, index, quota, ret);
 
     if (vat_u32_load(&have_gone_on, VAT_SC))
         ret->n = 0;
@@ -260,12 +260,13 @@ static void a_long_input(void **state)
     assert_int_equal(fwrite(bytes, 1, N, f), N);
     assert_int_equal(fflush(f), 0);
     rewind(f);
-    ask_with_fd(JOBS("Submit"),
-                "{'spec':{'argv':['/bin/sh','-c','cksum']},'stdin_fd':0}", fileno(f));
+    ask_with_fd(JOBS("Submit"), "{'spec':{'argv':['/bin/sh','-c','cksum']},'stdin_fd':0}",
+                fileno(f));
     assert_has(answer(), "'id':'1'");
     (void)fclose(f);
     assert_has(wait_for("'1'"), "'exit_code':0");
-    assert_has(call(LOGS("Read"), "{'id':'1'}"), "'data':'NDEyNjIyOTQwOSA2MDAwMAo='"); /* "4126229409 60000\n" */
+    assert_has(call(LOGS("Read"), "{'id':'1'}"),
+               "'data':'NDEyNjIyOTQwOSA2MDAwMAo='"); /* "4126229409 60000\n" */
 }
 
 static void a_watcher_is_told_of_what_happens(void **state)

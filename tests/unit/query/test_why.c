@@ -27,6 +27,7 @@ static const char lent[] =
     "that wait for one";
 
 static struct why why;
+static struct quota asked; /* what the question was charged */
 
 /* Jobs 1 and 2 run, and 2 has the lock "own"; the others wait for their turn. */
 static int setup(void **state)
@@ -104,21 +105,22 @@ static void wait_for(size_t c, uint64_t first, size_t n)
                                   .job = key_of,
                                   .arg = waits_for[c],
                                   .n = n};
-    assert_int_equal(lending_begin_wait(&core, &call[c], &lending[c], &err), 0);
+    assert_int_equal(lending_begin_wait(&core, &call[c], &lending[c], NULL, &err), 0);
 }
 
 static void says(const char *const expected[], size_t n)
 {
     const struct asker asker = auth_user(UID);
 
-    assert_int_equal(query_why(&core, &asker, 1, JOB_NO_INDEX, &why), 0);
+    asked = (struct quota){0};
+    assert_int_equal(query_why(&core, &asker, 1, JOB_NO_INDEX, &asked, &why), 0);
     assert_int_equal(why.state, JOB_RUNNING);
     for (size_t i = 0; i < why.n && i < n; i++) {
         assert_string_equal(why.reason[i].text, expected[i]);
         assert_string_equal(job_wait_name(why.reason[i].wait), "inside");
     }
     assert_int_equal(why.n, n);
-    assert_true(why.looks <= WHY_LOOKS);
+    assert_true(asked.entries <= WHY_LOOKS);
 }
 
 #define SAYS(...)                                                                        \
@@ -131,7 +133,7 @@ static void a_call_for_one_job(void **state)
     says(NULL, 0);
     wait_for(0, 3, 1);
     SAYS("something inside it waits for job 3, which is queued", lent);
-    assert_int_equal(why.looks, 3); /* the job, the call, its job */
+    assert_int_equal(asked.entries, 3); /* the job, the call, its job */
     job[3].status.state = JOB_STOPPING;
     SAYS("something inside it waits for job 3, which is stopping", lent);
     job[3].status.state = JOB_DONE;
@@ -150,7 +152,7 @@ static void a_call_for_several(void **state)
     SAYS(
         "something inside it waits for the ends of 3 jobs, also of job 3, which is queued",
         lent);
-    assert_int_equal(why.looks, 4);
+    assert_int_equal(asked.entries, 4);
     job[2].status.state = JOB_RUNNING;
     lending_end_wait(&core, &call[0], &lending[0]);
     wait_for(0, 100, 9);
@@ -161,7 +163,7 @@ static void a_call_for_several(void **state)
     waits_for[0][7] = 107;
     waits_for[0][8] = 4;
     SAYS("something inside it waits for the ends of 9 jobs", lent);
-    assert_int_equal(why.looks, 10);
+    assert_int_equal(asked.entries, 10);
 }
 
 /* As many as there is room for; those inside of other jobs are not told. */
@@ -233,7 +235,7 @@ static void a_lock(void **state)
     SAYS(lent);
     struct lease *third = ask(102, 1, JOB_CLAIM_EXCLUSIVE);
     SAYS("something inside it waits for lock db (held by volt-lock, pid 7)", lent);
-    assert_int_equal(why.looks, 5); /* it, two before that, what job and lease have */
+    assert_int_equal(asked.entries, 5); /* it, two before that, what job and lease have */
     wait_for(1, 3, 1);
     SAYS("something inside it waits for job 3, which is queued",
          "something inside it waits for lock db (held by volt-lock, pid 7)", lent);
