@@ -76,21 +76,6 @@ void wait_say_interrupted(char *const *ids, size_t nids)
         say("interrupted; the %zu jobs go on. Wait again: voltctl wait %s", nids, text);
 }
 
-void wait_say_stuck(const struct wait_request *rq, json_t *ids)
-{
-    struct client_tried tried;
-    struct client *c;
-    char names[512];
-    const bool one = rq->nids == 1 && term_is_tty(STDERR_FILENO);
-    const enum patience_which which = one ? PATIENCE_WAITING : PATIENCE_STUCK;
-    if (client_open(rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
-        return;
-    client_set_interrupt_fd(c, rq->interrupt);
-    if (patience_name(c, json_pack("{s:O}", "ids", ids), which, names, sizeof(names)))
-        say("waiting for %s", names);
-    client_free(c);
-}
-
 static void print_event(json_t *event)
 {
     if (event && term_put_json(event) == 0) {
@@ -100,9 +85,34 @@ static void print_event(json_t *event)
     json_decref(event);
 }
 
-/* Reports failures of a portion whose jobs have all ended. */
+/* Prints the job that ended first: its id, or with JSON the job with its spec. */
+static void print_first(const struct wait_request *rq, struct client *c, const char *id,
+                        int code)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    char outcome[256];
+    int r = client_call(c, "org.voltd.jobs.Get",
+                        json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply);
+    json_t *job = r == 0 ? json_object_get(reply.parameters, "job") : NULL;
+    if (job && rq->json)
+        print_event(json_incref(job));
+    else if (!rq->json)
+        term_print("%s\n", id);
+    if (job && code != 0 && !rq->quiet && !rq->json) {
+        job_view_outcome(job, outcome, sizeof(outcome));
+        say("job %s: %s", id, outcome);
+    }
+    client_reply_fini(&reply);
+}
+
+/* Reports failures of a portion whose jobs have all ended; with `any` the first. */
 static void take_ended(struct waiting *w, struct portion *p, const json_t *jobs)
 {
+    const char *id = job_view_string(json_array_get(jobs, 0), "id");
+    if (w->rq->any && *id)
+        print_first(w->rq, p->c, id, w->exit_code);
+    if (w->rq->any)
+        return;
     if (w->rq->json || (p->ends.failed == 0 && w->exit_code == 0))
         return;
     progress_line_clear(&w->line);
@@ -158,6 +168,8 @@ static void show_progress(struct waiting *w)
 {
     sum_up(w);
     w->progressed |= w->done < w->ends.total;
+    if (w->rq->any)
+        return;
     if (w->rq->json && w->progressed)
         print_event(event_of(w, "progress", "done", (json_int_t)w->done));
     else if (!w->rq->json && w->ends.total > 1)
@@ -174,7 +186,7 @@ static int split(struct waiting *w)
         return -ENOMEM;
     for (size_t at = 0, n; at < rq->nids; at += n) {
         struct portion *p = &w->portions[w->nportions++];
-        n = id_portion(rq->ids + at, rq->nids - at);
+        n = rq->any ? rq->nids : id_portion(rq->ids + at, rq->nids - at);
         p->ids = json_array();
         for (size_t i = 0; i < n; i++)
             if (json_array_append_new(p->ids, json_string(rq->ids[at + i])) < 0)
@@ -210,9 +222,10 @@ static bool main_connection_busy(const struct waiting *w)
     return false;
 }
 
-static int send_wait(struct portion *p)
+static int send_wait(const struct waiting *w, struct portion *p)
 {
-    json_t *params = json_pack("{s:O}", "ids", p->ids);
+    json_t *params =
+        json_pack("{s:O, s:o*}", "ids", p->ids, "any", w->rq->any ? json_true() : NULL);
     inside_add(params, p->c);
     return client_send(p->c, "org.voltd.jobs.Wait", params, CLIENT_MORE);
 }
@@ -224,7 +237,7 @@ static int start_portion(struct waiting *w, struct portion *p)
     if (main_connection_busy(w) && p != &w->portions[0])
         p->c = NULL;
     return p->c || client_open(w->rq->choice, ADDRESS_JOBS, &p->c, &tried) == 0
-               ? send_wait(p)
+               ? send_wait(w, p)
                : -ECONNRESET;
 }
 
@@ -266,7 +279,7 @@ static int forget(const struct waiting *w, struct portion *p)
     p->ids = kept;
     p->left = json_array_size(kept);
     p->ended = p->left == 0;
-    return r < 0 || p->ended ? r : send_wait(p);
+    return r < 0 || p->ended ? r : send_wait(w, p);
 }
 
 /* Takes a reply. Returns 0; 1: refused, after an error message, with exit_code set;
@@ -329,9 +342,14 @@ static int read_portion(struct waiting *w, struct portion *p)
     return r;
 }
 
-/* Reports what the first portion waits for, if that is due. */
+/* Reports which jobs of the first portion cannot end (patience.h), if that is due; on a
+ * terminal also what a single job waits for. */
 static void say_stuck(struct waiting *w)
 {
+    const bool one = w->rq->nids == 1 && term_is_tty(STDERR_FILENO);
+    struct client_tried tried;
+    struct client *c;
+    char names[512];
     size_t i = 0;
     if (!patience_is_over(&w->patience) || w->rq->quiet || w->rq->json)
         return;
@@ -340,7 +358,13 @@ static void say_stuck(struct waiting *w)
     if (i == w->nportions)
         return;
     progress_line_clear(&w->line);
-    wait_say_stuck(w->rq, w->portions[i].ids);
+    if (client_open(w->rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
+        return;
+    client_set_interrupt_fd(c, w->rq->interrupt);
+    if (patience_name(c, json_pack("{s:O}", "ids", w->portions[i].ids),
+                      one ? PATIENCE_WAITING : PATIENCE_STUCK, names, sizeof(names)))
+        say("waiting for %s", names);
+    client_free(c);
 }
 
 static void say_retries(struct waiting *w, bool any)
@@ -393,7 +417,7 @@ static int connect_again(struct waiting *w)
     progress_line_clear(&w->line);
     int r = reconnect(w->c, rq->choice, ADDRESS_JOBS, rq->reconnect_usec, rq->interrupt);
     w->reconnected |= r == 0;
-    if (r == -ECONNRESET)
+    if (r == -ECONNRESET && !rq->any)
         say("wait again: voltctl wait %s%s", rq->ids[0], rq->nids > 1 ? " ..." : "");
     return r;
 }
@@ -469,7 +493,7 @@ static int print_events(const struct wait_request *rq)
 static void conclude(struct waiting *w)
 {
     char text[160];
-    if (w->rq->json) {
+    if (w->rq->json && !w->rq->any) {
         print_event(event_of(w, "finished", "exit_code", w->exit_code));
         return;
     }
@@ -477,7 +501,7 @@ static void conclude(struct waiting *w)
         (void)fputc('\n', stderr);
     failures_conclude(&w->failures, w->ends.failed, w->rq->ids, w->rq->nids);
     ends_format(&w->ends, text, sizeof(text));
-    if (w->ends.total > 1 && !w->rq->quiet)
+    if (w->ends.total > 1 && !w->rq->quiet && !w->rq->any)
         say("%s", text);
     if (w->ends.unknown > 0)
         say("the results of %" PRIu64 " of them are not known: voltd keeps those of the "
@@ -514,7 +538,7 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq)
     progress_line_init(&w.line, !rq->quiet && !rq->json);
     patience_init(&w.patience);
     int r = split(&w);
-    if (r == 0 && rq->json)
+    if (r == 0 && rq->json && !rq->any)
         r = print_events(rq);
     while (r == 0) {
         r = wait_portions(&w);

@@ -15,6 +15,7 @@
 enum {
     WAIT_EXIT_VOLT_FAILED = 125, /* no connection, or the job's result is no code */
     WAIT_EXIT_INTERRUPTED = 130,
+    WAIT_ANY_MOST = 15000, /* ids that fit into a message */
 };
 
 struct retry_watch;
@@ -26,6 +27,8 @@ struct wait_request {
     uint64_t total; /* jobs; elements of arrays count one by one; 0: unknown */
     uint64_t reconnect_usec; /* how long to retry a lost connection */
     int no_such_job_code;    /* exit code for an id that does not exist */
+    bool any;                /* only until the first has ended: prints its id, with JSON
+                              * the job; its code counts. At most WAIT_ANY_MOST ids */
     bool own;                /* this voltd has just given out the ids */
     bool printed;            /* their output was printed already */
     bool json;               /* NDJSON on standard output */
@@ -41,9 +44,6 @@ int wait_for_jobs(struct client **c, const struct wait_request *rq);
 /* Returns a signalfd for SIGINT and SIGTERM, which are blocked from then on. A signal
  * that is ignored stays ignored. -1: error. */
 int wait_interrupt_fd(void);
-/* Reports which of these ids cannot end (patience.h); on a terminal also what a single
- * job waits for. */
-void wait_say_stuck(const struct wait_request *rq, json_t *ids);
 /* Prints that the jobs go on, and the command that waits for them again. */
 void wait_say_interrupted(char *const *ids, size_t nids);
 

@@ -1,6 +1,5 @@
 /* voltctl wait: waits until jobs have ended, and exits with their code. */
 #include "client/await.h"
-#include "client/await_any.h"
 #include "client/ends.h"
 #include "client/job_view.h"
 #include "client/reconnect.h"
@@ -28,7 +27,7 @@ static const struct option_entry options[] = {
 struct waiting {
     struct wait_request rq;
     json_t *filter;
-    bool all, any, ended; /* ended: the filter has states, so ended jobs may match */
+    bool all, ended; /* ended: the filter has states, so ended jobs may match */
 };
 
 static int parse(struct ctl *ctl, struct waiting *w)
@@ -40,7 +39,7 @@ static int parse(struct ctl *ctl, struct waiting *w)
         if (ctl_filter_take(&w->filter, key, ctl->options.arg) < 0)
             return CTL_EXIT_USAGE;
         w->all |= key == 'a';
-        w->any |= key == OPT_ANY;
+        w->rq.any |= key == OPT_ANY;
         w->ended |= key == CTL_OPT_STATE || key == CTL_OPT_RESULT ||
                     key == CTL_OPT_FAILED || key == CTL_OPT_SINCE;
         w->rq.quiet |= key == OPT_QUIET;
@@ -153,8 +152,8 @@ static int choose(struct ctl *ctl, struct waiting *w)
     w->rq.own = by_filter; /* a job that is purged meanwhile is no error */
     w->rq.ids = ctl->ids;
     w->rq.nids = ctl->nids > 0 ? ctl_ids_unique(ctl) : 0;
-    if (code == CTL_EXIT_OK && w->any && w->rq.nids > AWAIT_ANY_MOST)
-        return ctl_usage(ctl, "--any: at most %d jobs", AWAIT_ANY_MOST);
+    if (code == CTL_EXIT_OK && w->rq.any && w->rq.nids > WAIT_ANY_MOST)
+        return ctl_usage(ctl, "--any: at most %d jobs", WAIT_ANY_MOST);
     return code;
 }
 
@@ -175,10 +174,8 @@ static int run(struct ctl *ctl)
     if (code != CTL_EXIT_OK || w.rq.nids == 0)
         return code;
     w.rq.interrupt = wait_interrupt_fd();
-    if (w.any)
-        return wait_for_any(&ctl->client, &w.rq);
     struct retry_watch retries = {.c = NULL};
-    if (!w.rq.quiet && !w.rq.json)
+    if (!w.rq.quiet && !w.rq.json && !w.rq.any)
         retry_watch_begin(&retries, &ctl->choice, w.rq.ids, w.rq.nids);
     w.rq.retries = &retries;
     code = wait_for_jobs(&ctl->client, &w.rq);

@@ -9,7 +9,10 @@
  * jobs wake nobody here. Progress is sent at most every PROGRESS_USEC. Without `more`
  * each job is looked at once, without entries. Every step does as much as the turn allows
  * (daemon/call/turn.h). While any job has not ended, the job that the caller runs inside
- * of lends its slot (daemon/lease/lending.h). */
+ * of lends its slot (daemon/lease/lending.h).
+ *
+ * With `any` the wait is over when one job has ended. Of several that have ended by then,
+ * the one that ended first is the answer. */
 #include "daemon/method/methods.h"
 
 #include "daemon/config/config.h"
@@ -47,7 +50,7 @@ struct wait {
     struct wait_params {
         bool given; /* ids */
         struct filter filter;
-        bool filtered;
+        bool filtered, any;
         struct job_key inside_job;
         uint64_t inside_lease;
     } in;
@@ -62,6 +65,10 @@ struct wait {
     size_t n, entered;
     uint64_t total, left, failed, cancelled; /* sums */
     uint64_t told_left, told_failed;
+    bool one_ended;       /* one at least, also if others have not */
+    size_t chosen;        /* with `any`: entries looked at for the first end */
+    struct job_key first; /* with `any`: the job that ended first; id 0: none is known */
+    uint64_t first_usec;  /* its end */
     struct query_looks looks;
     size_t looked; /* entries before this one are not stale */
     uint64_t told_usec;
@@ -77,6 +84,7 @@ struct wait {
         WAIT_ENTERS,
         WAIT_SUMS, /* without `more` */
         WAIT_LOOKS,
+        WAIT_CHOOSES, /* with `any`: the first end */
         WAIT_ANSWERS,
     } at;
 };
@@ -98,8 +106,14 @@ static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed
     e->left = (uint32_t)left;
     e->failed = (uint32_t)failed;
     e->cancelled = (uint32_t)cancelled & CANCELLED_MOST;
+    w->one_ended |= left == 0;
     if (exit_code > w->exit_code)
         w->exit_code = exit_code;
+}
+
+static bool is_over(const struct wait *w)
+{
+    return w->left == 0 || (w->in.any && w->one_ended);
 }
 
 static void note_end(struct wait *w, struct entry *e, enum job_result result,
@@ -185,6 +199,8 @@ static void begin_answer(const struct wait *w, struct wire_writer *to)
 /* Returns how many jobs the answer shows. */
 static size_t told_jobs(const struct wait *w)
 {
+    if (w->in.any)
+        return w->first.id > 0;
     return w->n < JOBS_MAX ? w->n : JOBS_MAX;
 }
 
@@ -219,12 +235,42 @@ static enum volt_poll answer_unfinished(struct call *call, const struct wait *w)
     return call_reply_text(call, &reply);
 }
 
-/* Answers, as all jobs have ended, and goes on with the text of earlier turns. */
+/* Finds the job that ended first. */
+static enum volt_poll choose_poll(struct volt_cx *cx, struct call *call, struct wait *w)
+{
+    for (; w->chosen < w->n; w->chosen++) {
+        const struct job_key key = key_of(w, w->chosen);
+        const bool counts = w->chosen % SKIPPED == 0;
+        const bool ended = !w->entries || w->entries[w->chosen].left == 0;
+        struct job_view v;
+
+        if ((counts || ended) && call_turn_poll(cx, call) == VOLT_PENDING)
+            return VOLT_PENDING;
+        if (counts)
+            call_did(call, 1, 0);
+        if (!ended || view(cx, call, w, &key, true, &v) < 0)
+            continue;
+        if (v.status.state == JOB_DONE &&
+            (!w->first.id || v.status.ended_usec < w->first_usec)) {
+            w->first = key;
+            w->first_usec = v.status.ended_usec;
+            w->exit_code = v.exit_code;
+        }
+        job_view_fini(&v);
+    }
+    return VOLT_READY;
+}
+
+/* Answers, as the wait is over, and goes on with the text of earlier turns. */
 static enum volt_poll answer_poll(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     struct wire_writer reply = {.out = &w->text};
 
-    if (w->at != WAIT_ANSWERS) { /* allocated at once, not grown */
+    if (w->at < WAIT_CHOOSES)
+        w->at = WAIT_CHOOSES;
+    if (w->at == WAIT_CHOOSES) { /* allocated at once, not grown */
+        if (w->in.any && choose_poll(cx, call, w) == VOLT_PENDING)
+            return VOLT_PENDING;
         reply.error = wire_buf_reserve(&w->text, told_jobs(w) * JOB_TEXT);
         call_holds(call, w->text.cap);
         begin_answer(w, &reply);
@@ -234,7 +280,9 @@ static enum volt_poll answer_poll(struct volt_cx *cx, struct call *call, struct 
     while (reply.error == 0 && w->put < told_jobs(w)) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        const struct job_key key = key_of(w, w->put++);
+        const struct job_key key = w->in.any ? w->first : key_of(w, w->put);
+
+        w->put++;
         put_job(cx, call, w, &key, &reply);
     }
     wire_close(&reply, ']');
@@ -374,6 +422,7 @@ static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
         FIELD_AS(struct wait_params, given, "ids", FIELD_CUSTOM, .read = expect_job_ids),
         FIELD(struct wait_params, filter, FIELD_STRUCT, .fields = filter_fields,
               .present = FIELD_PRESENT(struct wait_params, filtered)),
+        FIELD(struct wait_params, any, FIELD_BOOL),
         FIELD(struct wait_params, inside_job, FIELD_CUSTOM, .read = read_job_id),
         FIELD(struct wait_params, inside_lease, FIELD_INT, .min = 1, .max = INT64_MAX),
         {.name = NULL},
@@ -471,7 +520,7 @@ static enum volt_poll sum_poll(struct volt_cx *cx, struct call *call, struct wai
         else if (r < 0)
             return cannot_look(call, r, &e);
     }
-    return w->left > 0 ? answer_unfinished(call, w) : answer_poll(cx, call, w);
+    return is_over(w) ? answer_poll(cx, call, w) : answer_unfinished(call, w);
 }
 
 /* Looks at stale entries, a portion per turn:
@@ -546,9 +595,14 @@ static struct job_key key_of_entry(const void *arg, size_t i)
 }
 
 /* Registers the wait, as some jobs have not ended. 0; negative: it would wait for ever,
- * and the call is answered. */
+ * and the call is answered. A wait for any of several ends with those that can end. */
 static int begin_inside(struct call *call, struct wait *w)
 {
+    if (w->in.any && w->n > 1) {
+        lending_begin(call_service(call)->core, call_peer(call)->uid, &w->in.inside_job,
+                      &w->inside.lending);
+        return 0;
+    }
     return inside_begin(call, &w->inside,
                         &(struct inner_wait){.in_job = w->in.inside_job,
                                              .in_lease = w->in.inside_lease,
@@ -567,7 +621,7 @@ static enum volt_poll wait_poll(struct volt_cx *cx, struct call *call, void *sta
         return VOLT_PENDING;
     if (r < 0)
         return VOLT_READY;
-    if (w->at == WAIT_ANSWERS)
+    if (w->at >= WAIT_CHOOSES)
         return answer_poll(cx, call, w);
     if (w->at == WAIT_SUMS)
         return sum_poll(cx, call, w);
@@ -579,9 +633,9 @@ static enum volt_poll wait_poll(struct volt_cx *cx, struct call *call, void *sta
             return cannot_look(call, r, gone);
         if (r > 0)
             return VOLT_PENDING;
-        if (w->left == 0 && call_drained_poll(cx, call) == VOLT_PENDING)
+        if (is_over(w) && call_drained_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        if (w->left == 0) {
+        if (is_over(w)) {
             inside_end(call, &w->inside);
             return answer_poll(cx, call, w);
         }

@@ -686,9 +686,7 @@ def test_what_is_waited_for_is_said(fake, args, said):
             return [{"parameters": {"job": ended[0]}}]
         if name == "Watch":
             return stream({"jobs": jobs}, {"events": ended})
-        if name == "Wait" and "--any" in args:
-            return [{"parameters": left}]
-        return stream(left, {"left": 0, "total": 2, "failed": 0, "exit_code": 0})
+        return stream(left, {"left": 0, "total": 2, "failed": 0, "exit_code": 0, "jobs": ended})
     process = fake(answer).popen("voltctl", *args)
     assert process.stderr.readline() == f"voltctl: {said}\n"
     go_on.set()

@@ -188,15 +188,14 @@ def test_wait_for_any_of_many(private):
 
 def test_wait_for_any_over_a_lost_connection(fake):
     job = {"id": "2", "state": "done", "result": "exit", "exit_status": 3, "exit_code": 3}
-    watches = iter([[{"parameters": {"jobs": [{"id": "1", "state": "running"}], "cursor": 1}, "continues": True}, None],
-                    [{"parameters": {"cursor": 1, "lagged": 7}, "continues": True}],
-                    [{"parameters": {"jobs": [job], "cursor": 2}, "continues": True}]])
+    left = {"parameters": {"total": 2, "left": 2, "failed": 0}, "continues": True}
+    end = {"parameters": {"total": 2, "left": 1, "failed": 1, "jobs": [job], "exit_code": 3}}
+    waits = iter([[left, None], [left, end]])
 
     def answer(method, parameters):
-        if method.endswith(".Watch"):
-            return next(watches)
         if method.endswith(".Wait"):
-            return [{"parameters": {"left": 2, "failed": 0}}]
+            assert parameters["any"]
+            return next(waits)
         return [{"parameters": {"job": job}}]
     r = fake(answer).ctl("wait", "--any", "1", "2")
     assert (r.code, r.out) == (3, "2\n") and "connected again" in r.err, r

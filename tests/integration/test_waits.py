@@ -51,6 +51,25 @@ def house(private):
         yield private, v
 
 
+def test_any_of_them(house):
+    daemon, v = house
+    jobs = [sleeping(v) for _ in range(40)]
+    first = daemon.connect()
+    first.send(JOBS + "Wait", {"ids": jobs, "any": True}, more=True)
+    assert first.recv()["parameters"]["left"] == 40
+    for job in (jobs[30], jobs[7]):
+        v.ok(JOBS + "Cancel", {"ids": [job]})
+        end(wait_begun(daemon, job))
+    said = end(first)
+    assert ([job["id"] for job in said["jobs"]], said["exit_code"]) == ([jobs[30]], 125)
+    for more in False, True:  # of those that have ended
+        v.send(JOBS + "Wait", {"ids": jobs, "any": True}, more=more)
+        said = v.recv()["parameters"]
+        assert ([job["id"] for job in said["jobs"]], said["left"]) == ([jobs[30]], 38), said
+    v.send(JOBS + "Wait", {"ids": jobs[:2], "any": True})
+    assert "jobs" not in v.recv()["parameters"]
+
+
 def test_others_wake_nobody(house):
     daemon, v = house
     job = sleeping(v)

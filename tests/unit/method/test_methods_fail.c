@@ -38,6 +38,7 @@ static const struct question questions[] = {
     {JOBS("Wait"), "{'ids':['1']}", false, "'exit_code':3", NULL},
     {JOBS("Wait"), "{'ids':['1','1']}", true, "'exit_code':3", NULL},
     {JOBS("Wait"), "{'filter':{'name':'first'}}", true, "'exit_code':3", NULL},
+    {JOBS("Wait"), "{'ids':['1'],'any':true}", true, "'exit_code':3", NULL},
     {JOBS("Wait"), "{'filter':{'states':['queued']}}", true, "'left':", NULL},
     {JOBS("Watch"), "{'filter':{'name':'first'}}", true, "'id':'1'", NULL},
     {JOBS("Watch"), "{'after':0}", true, "'event':'exited'", NULL},

@@ -458,6 +458,11 @@ static void a_wait_for_an_array_and_others(void **state)
     reply = answer();
     assert_int_equal(count_of(reply, "left"), 1);
     assert_int_equal(count_of(reply, "failed"), 3);
+    ask(JOBS("Wait"), "{'ids':['2','1'],'any':true}", false);
+    reply = answer();
+    assert_has(reply, "'id':'1'");
+    assert_int_equal(count_of(reply, "left"), 1);
+    assert_int_equal(count_of(reply, "exit_code"), 2);
     (void)call(JOBS("Cancel"), "{'ids':['2']}");
     reply = wait_for("'1_2','1','2'");
     assert_int_equal(count_of(reply, "exit_code"), 125); /* the cancelled one */
