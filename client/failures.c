@@ -1,6 +1,6 @@
 /* See failures.h. */
 #include "client/failures.h"
-#include "client/elements.h"
+#include "client/each_job.h"
 #include "client/id_range.h"
 #include "client/job_view.h"
 #include "client/say.h"
@@ -92,84 +92,55 @@ static int tell(void *arg, json_t *job)
     return 0;
 }
 
-/* Returns the results that count as failures; new reference. */
 static json_t *results(const struct failures *f)
 {
-    json_t *list = elements_failed_results();
-    if (!f->all)
-        (void)json_array_remove(list, 0); /* exit */
-    return list;
+    return f->all ? json_pack("[s]", "failed")
+                  : json_pack("[s,s,s,s,s,s,s,s]", "signal", "timeout", "exec_failed",
+                              "lost", "output_limit", "expired", "dependency", "oom");
 }
 
 static void say_array(struct failures *f, struct client *c, const char *id)
 {
-    struct client_reply reply = CLIENT_REPLY_EMPTY, error = CLIENT_REPLY_EMPTY;
-    struct telling t = {f, c};
-    struct elements e;
-    json_t *list = results(f);
     f->arrays = true;
-    if (client_call(c, "org.voltd.jobs.Get",
-                    json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply) == 0 &&
-        elements_of(json_object_get(reply.parameters, "job"), &e)) {
-        const json_t *counts =
-            json_object_get(json_object_get(reply.parameters, "job"), "counts");
-        e.states = NULL;
-        e.results = list;
-        e.most = f->all ? (uint64_t)job_view_int(counts, "failed") : UINT64_MAX;
-        (void)elements_walk(c, &e, tell, &t, &error);
-    }
-    client_reply_fini(&error);
-    client_reply_fini(&reply);
-    json_decref(list);
+    (void)each_job(c, each_job_elements(id, results(f)), tell, &(struct telling){f, c},
+                   NULL);
 }
 
 /* Reports an ended job if it is a failure, or an array with failed elements. */
-static void say_ended(struct failures *f, struct client *c, json_t *job)
+static int say_ended(void *arg, json_t *job)
 {
-    struct telling t = {f, c};
+    const struct telling *t = arg;
+    struct failures *f = t->f;
     const char *result = job_view_string(job, "result");
     const json_t *counts = json_object_get(job, "counts");
     bool good = strcmp(result, "success") == 0 ||
                 (!f->cancelled && strcmp(result, "cancelled") == 0);
     bool own = !f->all && strcmp(result, "exit") == 0;
-    if (f->more)
-        return;
     if (json_is_object(counts) && job_view_int(counts, "failed") > 0)
-        say_array(f, c, job_view_string(job, "id"));
+        say_array(f, t->c, job_view_string(job, "id"));
     else if (!json_is_object(counts) && *result && !good && !own)
-        (void)tell(&t, job);
-}
-
-static void say_jobs(struct failures *f, struct client *c, const json_t *jobs)
-{
-    size_t i;
-    json_t *job;
-    json_array_foreach(jobs, i, job)
-    {
-        say_ended(f, c, job);
-    }
+        (void)tell(arg, job);
+    return f->more ? -1 : 0;
 }
 
 void failures_say(struct failures *f, struct client *c, json_t *ids, const json_t *jobs)
 {
-    json_t *cursor = NULL;
+    struct telling t = {f, c};
     bool told = !f->all || json_array_size(jobs) == json_array_size(ids);
-    int r = told ? 1 : 0;
-    if (told)
-        say_jobs(f, c, jobs);
-    while (r == 0 && !f->more) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        json_t *filter =
-            json_pack("{s:O, s:o}", "ids", ids, "results", elements_failed_results());
-        json_t *params = json_pack("{s:o, s:i, s:o*}", "filter", filter, "limit",
-                                   4 * FAILURES_SAID, "cursor", cursor);
-        r = client_call(c, "org.voltd.jobs.List", params, &reply);
-        say_jobs(f, c, json_object_get(reply.parameters, "jobs"));
-        cursor = json_incref(json_object_get(reply.parameters, "cursor"));
-        r = r == 0 && json_is_string(cursor) ? 0 : 1;
-        client_reply_fini(&reply);
+    size_t i;
+    json_t *job;
+    if (f->more)
+        return;
+    if (!told)
+        (void)each_job(c,
+                       json_pack("{s:{s:O, s:[s]}, s:i}", "filter", "ids", ids, "results",
+                                 "failed", "limit", 4 * FAILURES_SAID),
+                       say_ended, &t, NULL);
+    json_array_foreach(told ? jobs : NULL, i, job)
+    {
+        if (say_ended(&t, job) < 0)
+            break;
     }
-    json_decref(cursor);
 }
 
 void failures_conclude(const struct failures *f, uint64_t failed, char *const *ids,

@@ -1,6 +1,5 @@
 /* See job_files.h. */
 #include "client/job_files.h"
-#include "client/elements.h"
 #include "client/job_view.h"
 #include "wire/duration.h"
 
@@ -56,12 +55,24 @@ static int note(struct job_files *f, const json_t *spec, const char *id)
     return r < 0 ? -ENOMEM : 0;
 }
 
+/* Notes the files of the elements in a range of an array. */
+static int note_range(struct job_files *f, const json_t *spec, const json_t *range)
+{
+    const int64_t last = job_view_int(range, "last"), step = job_view_int(range, "step");
+    int64_t left = last - job_view_int(range, "first");
+    char id[32];
+    int r = 0;
+    for (; r == 0 && left >= 0; left -= step > 0 ? step : 1) {
+        (void)snprintf(id, sizeof(id), "0_%" PRId64, last - left);
+        r = note(f, spec, id);
+    }
+    return r;
+}
+
 int job_files_note(struct job_files *f, const json_t *spec)
 {
     const json_t *array = json_object_get(spec, "array");
     const char *path = template_of(spec);
-    struct elements_place at;
-    char id[32];
     int r = 0;
     f->before = json_object();
     if (!f->before)
@@ -71,11 +82,16 @@ int job_files_note(struct job_files *f, const json_t *spec)
         return 0;
     if (!array)
         return note(f, spec, "0");
-    elements_first(&at, array);
-    while (strstr(path, "{i}") && at.range && r == 0) {
-        (void)snprintf(id, sizeof(id), "0_%" PRId64, at.index);
-        r = note(f, spec, id);
-        elements_next(&at, array);
+    if (!strstr(path, "{i}"))
+        return 0;
+    const json_t *ranges = json_object_get(array, "ranges"), *range;
+    size_t i;
+    if (json_array_size(ranges) == 0)
+        return note_range(f, spec, array);
+    json_array_foreach(ranges, i, range)
+    {
+        if (r == 0)
+            r = note_range(f, spec, range);
     }
     return r;
 }

@@ -7,7 +7,7 @@
  * printed in order. If this user's inotify instances or watches are used up, the rest is
  * followed in order. */
 #include "client/outputs.h"
-#include "client/elements.h"
+#include "client/each_job.h"
 #include "client/follow.h"
 #include "client/job_view.h"
 #include "client/outputs_watch.h"
@@ -81,18 +81,17 @@ static int resolve(struct outputs *o, struct client *c, const char *id,
                    struct client_reply *error)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    struct elements e = {.most = UINT64_MAX};
-    int r = client_call(c, "org.voltd.jobs.Get",
-                        json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply);
+    int r = client_call(c, "org.voltd.jobs.Get", json_pack("{s:s}", "id", id), &reply);
     if (r == 0 && reply.error) {
         *error = reply;
         return 1;
     }
     json_t *job = json_object_get(reply.parameters, "job");
-    o->in_array = r == 0 && elements_of(job, &e);
+    o->in_array = json_is_object(json_object_get(job, "counts"));
     o->arrays |= o->in_array;
     if (r == 0)
-        r = o->in_array ? elements_walk(c, &e, add, o, error) : add(o, job);
+        r = o->in_array ? each_job(c, each_job_elements(id, NULL), add, o, error)
+                        : add(o, job);
     client_reply_fini(&reply);
     return r;
 }

@@ -1,5 +1,6 @@
 /* See retry_watch.h. */
 #include "client/retry_watch.h"
+#include "client/each_job.h"
 #include "client/id_range.h"
 #include "client/job_view.h"
 #include "client/say.h"
@@ -132,31 +133,24 @@ static void say_backs_off(const struct retry_watch *w, const json_t *job)
     say("%s", doing);
 }
 
+static int take_most(void *arg, json_t *job)
+{
+    struct retry_watch *w = arg;
+    const int64_t most = job_view_attempts(job);
+    say_backs_off(w, job);
+    if (most > 0)
+        (void)json_object_set_new(w->most, job_view_string(job, "id"),
+                                  json_integer(most));
+    return 0;
+}
+
 /* Asks how many attempts each job may have. Returns false on error. */
 static bool list_most(struct retry_watch *w, json_t *filter)
 {
     json_t *params = json_pack("{s:O, s:[s,s,s,s,s], s:[s]}", "filter", filter, "fields",
                                "state", "wait", "wait_ends_at_usec", "attempt", "counts",
                                "spec_fields", "retry");
-    bool more = client_send(w->c, "org.voltd.jobs.List", params, CLIENT_MORE) == 0;
-    bool good = more;
-    while (more) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        const json_t *job;
-        size_t i;
-        good = client_receive(w->c, CLIENT_FOREVER, &reply) > 0 && !reply.error;
-        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
-        {
-            const int64_t most = job_view_attempts(job);
-            say_backs_off(w, job);
-            if (most > 0)
-                (void)json_object_set_new(w->most, job_view_string(job, "id"),
-                                          json_integer(most));
-        }
-        more = good && reply.continues;
-        client_reply_fini(&reply);
-    }
-    return good;
+    return each_job(w->c, params, take_most, w, NULL) == 0;
 }
 
 void retry_watch_begin(struct retry_watch *w, const struct address_choice *choice,

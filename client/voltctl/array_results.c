@@ -1,6 +1,5 @@
 /* See array_results.h. */
 #include "client/voltctl/array_results.h"
-#include "client/elements.h"
 #include "client/job_view.h"
 #include "client/term.h"
 
@@ -67,23 +66,15 @@ static int take(void *arg, json_t *job)
 
 static int walk(struct ctl *ctl, const json_t *job, struct gathering *g)
 {
-    struct client_reply error = CLIENT_REPLY_EMPTY;
     const json_t *counts = json_object_get(job, "counts");
-    int64_t failed = job_view_int(counts, "failed");
-    struct elements e;
-    json_t *list = elements_failed_results();
-    int r = 0;
-    if (failed > 0 && elements_of(job, &e)) {
-        e.states = NULL;
-        e.results = list;
-        e.most = (uint64_t)failed;
-        r = elements_walk(ctl->client, &e, take, g, &error);
-    }
-    r = r == 0 ? end_range(g) : r;
-    int code = r == 0 ? CTL_EXIT_OK : r == 1 ? ctl_refused(&error) : ctl_lost(r);
-    client_reply_fini(&error);
-    json_decref(list);
-    return code;
+    json_t *failed = json_pack("[s]", "failed");
+    int code = CTL_EXIT_OK;
+    if (job_view_int(counts, "failed") > 0)
+        code = ctl_each_job(ctl, each_job_elements(job_view_string(job, "id"), failed),
+                            take, g);
+    else
+        json_decref(failed);
+    return code == CTL_EXIT_OK && end_range(g) < 0 ? ctl_lost(-ENOMEM) : code;
 }
 
 int array_results_get(struct ctl *ctl, const json_t *job, struct array_results *ret)

@@ -213,9 +213,9 @@ int ctl_send(struct ctl *ctl, const char *method, json_t *parameters, unsigned f
     return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
 }
 
-/* Repeats the call on the control socket, which has reserved places for the user of his
- * own voltd and for root. Returns false if that failed. */
-static bool send_reserved(struct ctl *ctl)
+/* Connects to the control socket, which has reserved places for the user of his own voltd
+ * and for root. Returns false if that failed. */
+static bool open_reserved(struct ctl *ctl)
 {
     struct client_tried tried;
     struct client *c;
@@ -224,18 +224,36 @@ static bool send_reserved(struct ctl *ctl)
     client_free(ctl->client);
     ctl->client = c;
     client_set_silence(c, say_silence);
-    return client_send(c, ctl->call.method, json_incref(ctl->call.parameters),
-                       ctl->call.flags) == 0;
+    return true;
 }
 
 int ctl_answer(struct ctl *ctl, struct client_list *list, struct client_reply *ret)
 {
     int r = client_answer_list(ctl->client, list, ret);
-    if (r == 0 && client_is_full(ret) && send_reserved(ctl)) {
+    if (r == 0 && client_is_full(ret) && open_reserved(ctl) &&
+        client_send(ctl->client, ctl->call.method, json_incref(ctl->call.parameters),
+                    ctl->call.flags) == 0) {
         client_reply_fini(ret);
         r = client_answer_list(ctl->client, list, ret);
     }
     return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
+}
+
+int ctl_each_job(struct ctl *ctl, json_t *parameters, each_job_fn *fn, void *arg)
+{
+    struct client_reply error = CLIENT_REPLY_EMPTY;
+    int r = each_job(ctl->client, json_incref(parameters), fn, arg, &error), code;
+    if (r == 1 && client_is_full(&error) && open_reserved(ctl)) {
+        client_reply_fini(&error);
+        r = each_job(ctl->client, json_incref(parameters), fn, arg, &error);
+    }
+    json_decref(parameters);
+    if (r == -ECANCELED)
+        code = ctl->code;
+    else
+        code = r == 1 ? ctl_refused(&error) : r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
+    client_reply_fini(&error);
+    return code;
 }
 
 int ctl_receive(struct ctl *ctl, struct client_reply *ret)

@@ -3,6 +3,7 @@
 #define VOLT_CLIENT_VOLTCTL_CTL_H
 
 #include "client/client.h"
+#include "client/each_job.h"
 #include "client/options.h"
 
 #include <jansson.h>
@@ -62,6 +63,9 @@ bool ctl_json_only(struct ctl *ctl, bool *ret_json);
 int ctl_ids(struct ctl *ctl, int least, char ***ret);
 /* Adds an id. Returns 0; -1: as above. */
 int ctl_ids_add(struct ctl *ctl, const char *id);
+/* Adds the ids of all jobs that match now. Returns an exit code, after an error message
+ * if it failed. */
+int ctl_ids_find(struct ctl *ctl, const json_t *filter);
 /* Removes duplicate ids, in order. Returns how many are left. */
 size_t ctl_ids_unique(struct ctl *ctl);
 void ctl_ids_free(struct ctl *ctl);
@@ -100,6 +104,9 @@ int ctl_receive(struct ctl *ctl, struct client_reply *ret);
 /* As ctl_receive(), but an error reply is not printed and is CTL_EXIT_OK. list: stays
  * text (client_answer_list()); or NULL. */
 int ctl_answer(struct ctl *ctl, struct client_list *list, struct client_reply *ret);
+/* As each_job(). Returns an exit code, after an error message if it failed; a fn that has
+ * printed one returns -ECANCELED, with ctl->code. */
+int ctl_each_job(struct ctl *ctl, json_t *parameters, each_job_fn *fn, void *arg);
 /* Prints an error reply, and returns its exit code. */
 int ctl_refused(const struct client_reply *reply);
 /* Prints why client_receive() failed, unless our output has no reader any more. Returns

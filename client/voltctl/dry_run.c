@@ -30,20 +30,13 @@ static bool is_meant(struct dry_list *l, const json_t *job)
     return l->seen++ >= d->keep && d->older_usec < l->now && at < l->now - d->older_usec;
 }
 
-static int take_page(struct dry_list *l, const json_t *jobs)
+static int take_job(void *arg, json_t *job)
 {
-    size_t i;
-    const json_t *job;
-    int r = 0;
-    json_array_foreach(jobs, i, job)
-    {
-        if (r < 0 || !is_meant(l, job))
-            continue;
-        l->count++;
-        if (l->table)
-            r = list_columns_add(&l->columns, l->table, job, l->now);
-    }
-    return r;
+    struct dry_list *l = arg;
+    if (!is_meant(l, job))
+        return 0;
+    l->count++;
+    return l->table ? list_columns_add(&l->columns, l->table, job, l->now) : 0;
 }
 
 /* Lists all jobs that match the filter, which it takes. */
@@ -52,19 +45,9 @@ static int take_all(struct ctl *ctl, struct dry_list *l, json_t *filter)
     json_t *fields = json_pack("[s,s,s]", "state", "ended_at_usec", "submitted_at_usec");
     json_t *spec_fields = json_array();
     list_columns_need(&l->columns, fields, spec_fields);
-    json_t *params =
-        json_pack("{s:o, s:b, s:o, s:o}", "filter", filter, "newest_first", l->d->ended,
-                  "fields", fields, "spec_fields", spec_fields);
-    int code = ctl_send(ctl, "org.voltd.jobs.List", params, CLIENT_MORE);
-    for (bool more = true; more && code == CTL_EXIT_OK;) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        code = ctl_receive(ctl, &reply);
-        more = reply.continues;
-        if (take_page(l, json_object_get(reply.parameters, "jobs")) < 0)
-            code = ctl_lost(-ENOMEM);
-        client_reply_fini(&reply);
-    }
-    return code;
+    json_t *params = json_pack("{s:o, s:b, s:o, s:o}", "filter", filter, "newest_first",
+                               l->d->ended, "fields", fields, "spec_fields", spec_fields);
+    return ctl_each_job(ctl, params, take_job, l);
 }
 
 /* Asks whether the verb would accept these ids, by a Forget that keeps all jobs that
@@ -74,14 +57,14 @@ static int check_ids(struct ctl *ctl, const struct dry_run *d, json_t *filter)
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int code = CTL_EXIT_OK;
     if (d->ended)
-        code = ctl_call(ctl, "org.voltd.jobs.Forget",
-                        json_pack("{s:O, s:I}", "filter", filter, "keep",
-                                  (json_int_t)INT64_MAX),
-                        &reply);
+        code = ctl_call(
+            ctl, "org.voltd.jobs.Forget",
+            json_pack("{s:O, s:I}", "filter", filter, "keep", (json_int_t)INT64_MAX),
+            &reply);
     else if (!d->filter)
-        code = ctl_call(ctl, "org.voltd.jobs.Wait",
-                        json_pack("{s:O}", "ids", json_object_get(filter, "ids")),
-                        &reply);
+        code =
+            ctl_call(ctl, "org.voltd.jobs.Wait",
+                     json_pack("{s:O}", "ids", json_object_get(filter, "ids")), &reply);
     client_reply_fini(&reply);
     return code;
 }

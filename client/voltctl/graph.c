@@ -4,6 +4,7 @@
 #include "client/term.h"
 #include "client/voltctl/verbs.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +24,9 @@ struct graph {
     json_t *wanted;  /* by id: roots of the trees to print; NULL: all */
 };
 
-static int add_edges(struct graph *g, json_t *job)
+static int add_edges(void *arg, json_t *job)
 {
+    struct graph *g = arg;
     json_t *edges = json_object_get(json_object_get(job, "spec"), "after"), *edge;
     const char *id = job_view_string(job, "id");
     size_t i;
@@ -39,9 +41,9 @@ static int add_edges(struct graph *g, json_t *job)
         if (json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "id", id, "when",
                                                   job_view_string(edge, "when"), "each",
                                                   job_view_bool(edge, "each"))) < 0)
-            return -1;
+            return -ENOMEM;
     }
-    return json_object_set(g->jobs, id, job);
+    return json_object_set(g->jobs, id, job) < 0 ? -ENOMEM : 0;
 }
 
 /* Adds the jobs that match, with or without their antecedents; takes filter. */
@@ -51,24 +53,7 @@ static int fetch(struct ctl *ctl, struct graph *g, json_t *filter, bool with_edg
         json_pack("{s:o, s:[s,s,s,s,s,s], s:o*}", "filter", filter, "fields", "name",
                   "state", "result", "exit_status", "signal", "counts", "spec_fields",
                   with_edges ? json_pack("[s]", "after") : NULL);
-    int code = ctl_send(ctl, "org.voltd.jobs.List", params, CLIENT_MORE);
-    bool more = code == CTL_EXIT_OK;
-    while (more && code == CTL_EXIT_OK) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        code = ctl_receive(ctl, &reply);
-        more = code == CTL_EXIT_OK && reply.continues;
-        size_t i;
-        json_t *job;
-        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
-        {
-            if (add_edges(g, job) == 0)
-                continue;
-            say("out of memory");
-            code = CTL_EXIT_FAILED;
-        }
-        client_reply_fini(&reply);
-    }
-    return code;
+    return ctl_each_job(ctl, params, add_edges, g);
 }
 
 /* Fetches all jobs of this user that have not ended. */

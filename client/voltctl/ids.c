@@ -53,47 +53,34 @@ int ctl_ids_add(struct ctl *ctl, const char *id)
     return 0;
 }
 
-/* Returns the newest of this user's jobs in an answer; NULL: none. */
-static const json_t *newest_of_mine(const json_t *jobs)
+struct newest {
+    char *buf;
+    size_t size;
+};
+
+static int take_newest(void *arg, json_t *job)
 {
-    size_t i;
-    const json_t *job;
-    json_array_foreach(jobs, i, job)
-    {
-        if (job_view_int(job, "uid") == (int64_t)getuid())
-            return job;
-    }
-    return NULL;
+    const struct newest *n = arg;
+    (void)snprintf(n->buf, n->size, "%s", job_view_string(job, "id"));
+    return -ECANCELED; /* no other one counts */
 }
 
 /* Finds the newest job of this user, with this name unless NULL. Root also sees jobs of
  * others, which are skipped. Returns 0; 1: none; -1: see ctl->code. */
 static int find_newest(struct ctl *ctl, const char *name, char *buf, size_t size)
 {
-    json_t *cursor = NULL;
-    bool more = true;
-    int r = 1, limit = 1;
+    char user[32];
+    (void)snprintf(user, sizeof(user), "%u", (unsigned)getuid());
     if (!ctl->client)
         ctl->code = ctl_open(ctl, ADDRESS_JOBS);
-    while (r == 1 && more && ctl->code == CTL_EXIT_OK) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        json_t *filter = name ? json_pack("{s:s}", "name", name) : NULL;
-        json_t *params = json_pack("{s:b, s:i, s:o*, s:o*}", "newest_first", 1, "limit",
-                                   limit, "cursor", cursor, "filter", filter);
-        cursor = NULL;
-        ctl->code = ctl_call(ctl, "org.voltd.jobs.List", params, &reply);
-        const json_t *job = newest_of_mine(json_object_get(reply.parameters, "jobs"));
-        cursor = json_incref(json_object_get(reply.parameters, "cursor"));
-        if (job) {
-            (void)snprintf(buf, size, "%s", job_view_string(job, "id"));
-            r = 0;
-        }
-        more = json_is_string(cursor);
-        client_reply_fini(&reply);
-        limit = 1000;
-    }
-    json_decref(cursor);
-    return ctl->code == CTL_EXIT_OK ? r : -1;
+    buf[0] = '\0';
+    if (ctl->code == CTL_EXIT_OK)
+        ctl->code =
+            ctl_each_job(ctl,
+                         json_pack("{s:{s:s, s:s*}, s:b, s:i}", "filter", "user", user,
+                                   "name", name, "newest_first", 1, "limit", 1),
+                         take_newest, &(struct newest){buf, size});
+    return ctl->code != CTL_EXIT_OK ? -1 : !*buf;
 }
 
 static int find_last(struct ctl *ctl, char *buf, size_t size)
@@ -362,54 +349,34 @@ static void say_chosen(const struct ctl *ctl, size_t named, bool filtered)
         say("note: %zu of the %zu ids are no jobs", named - ctl->nids, named);
 }
 
-typedef int take_id_fn(struct ctl *ctl, const char *id, void *arg);
-
-static int take_new(struct ctl *ctl, const char *id, void *unused)
+static int take_new(void *arg, json_t *job)
 {
-    (void)unused;
-    return ctl_ids_add(ctl, id) < 0 ? ctl->code : CTL_EXIT_OK;
+    return ctl_ids_add(arg, job_view_string(job, "id")) < 0 ? -ECANCELED : 0;
 }
 
-static int note_known(struct ctl *ctl, const char *id, void *known)
+static int note_known(void *known, json_t *job)
 {
-    (void)ctl;
-    (void)json_object_set_new(known, id, json_true());
-    return CTL_EXIT_OK;
+    return json_object_set_new(known, job_view_string(job, "id"), json_true());
 }
 
-/* Calls take with each id that matches; takes filter. Returns an exit code, after an
- * error message if it failed. */
-static int each_matching(struct ctl *ctl, json_t *filter, take_id_fn *take, void *arg)
+int ctl_ids_find(struct ctl *ctl, const json_t *filter)
 {
-    json_t *params = json_pack("{s:o, s:[]}", "filter", filter, "fields"), *job;
-    int code = ctl_send(ctl, "org.voltd.jobs.List", params, CLIENT_MORE);
-    bool more = true;
-    size_t i;
-    while (more && code == CTL_EXIT_OK) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        code = ctl_receive(ctl, &reply);
-        more = reply.continues;
-        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
-        {
-            if (code == CTL_EXIT_OK)
-                code = take(ctl, job_view_string(job, "id"), arg);
-        }
-        client_reply_fini(&reply);
-    }
-    return code;
+    return ctl_each_job(ctl, json_pack("{s:O, s:[]}", "filter", filter, "fields"),
+                        take_new, ctl);
 }
 
-/* Reduces the named ids to jobs that match, in order. */
+/* Reduces the named ids to jobs that match, in order; filter NULL: any. */
 static int keep_matching(struct ctl *ctl, const json_t *filter)
 {
     json_t *known = json_object();
     const size_t n = ctl->nids;
     int code = CTL_EXIT_OK;
     for (size_t at = 0, some; at < n && code == CTL_EXIT_OK; at += some) {
-        json_t *of_these = json_deep_copy(filter);
+        json_t *of_these = filter ? json_deep_copy(filter) : json_object();
         some = id_portion(ctl->ids + at, n - at);
         (void)json_object_set_new(of_these, "ids", ctl_strings(ctl->ids + at, (int)some));
-        code = each_matching(ctl, of_these, note_known, known);
+        code = ctl_each_job(ctl, json_pack("{s:o, s:[]}", "filter", of_these, "fields"),
+                            note_known, known);
     }
     ctl->nids = 0;
     for (size_t i = 0; i < n; i++) {
@@ -428,10 +395,7 @@ int ctl_choose(struct ctl *ctl, const json_t *filter)
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code != CTL_EXIT_OK || (!filter && !ctl->ranged))
         return code;
-    json_t *all = filter ? json_deep_copy(filter) : json_object();
-    code = n > 0 ? keep_matching(ctl, all)
-                 : each_matching(ctl, json_incref(all), take_new, NULL);
-    json_decref(all);
+    code = n > 0 ? keep_matching(ctl, filter) : ctl_ids_find(ctl, filter);
     if (code != CTL_EXIT_OK)
         return code;
     say_chosen(ctl, n, filter != NULL);

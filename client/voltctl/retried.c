@@ -25,36 +25,24 @@ void retried_fini(struct retried *r)
 
 /* --- new jobs of earlier commands ------------------------------------------------- */
 
-static void note_before(struct retried *r, const json_t *jobs)
+static int note_before(void *arg, json_t *job)
 {
-    const json_t *job;
-    size_t i;
-    json_array_foreach(jobs, i, job)
-    {
-        const json_t *labels = json_object_get(json_object_get(job, "spec"), "labels");
-        (void)json_object_set(r->before, job_view_string(labels, "retry_of"),
-                              json_object_get(job, "id"));
-    }
+    const json_t *labels = json_object_get(json_object_get(job, "spec"), "labels");
+    (void)json_object_set(arg, job_view_string(labels, "retry_of"),
+                          json_object_get(job, "id"));
+    return 0;
 }
 
 static int fetch_before(struct ctl *ctl, struct retried *r)
 {
     char user[32];
     (void)snprintf(user, sizeof(user), "%u", (unsigned)geteuid());
-    json_t *params =
-        json_pack("{s:{s:[s], s:s}, s:[], s:[s]}", "filter", "has_labels", "retry_of",
-                  "user", user, "fields", "spec_fields", "labels");
-    int code = ctl_send(ctl, "org.voltd.jobs.List", params, CLIENT_MORE);
-    bool more = code == CTL_EXIT_OK;
     r->before = json_object();
-    while (more && code == CTL_EXIT_OK) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        code = ctl_receive(ctl, &reply);
-        more = code == CTL_EXIT_OK && reply.continues;
-        note_before(r, json_object_get(reply.parameters, "jobs"));
-        client_reply_fini(&reply);
-    }
-    return code;
+    return ctl_each_job(ctl,
+                        json_pack("{s:{s:[s], s:s}, s:[], s:[s]}", "filter", "has_labels",
+                                  "retry_of", "user", user, "fields", "spec_fields",
+                                  "labels"),
+                        note_before, r->before);
 }
 
 int retried_before(struct ctl *ctl, struct retried *r, const char *id, const char **ret)

@@ -270,23 +270,20 @@ static int submit_late(struct ctl *ctl, struct retry *r, const json_t *jobs)
 
 /* --- those that waited for them ----------------------------------------------------- */
 
+static int add_job(void *jobs, json_t *job)
+{
+    return json_array_append(jobs, job) < 0 ? -ENOMEM : 0;
+}
+
 /* Fetches all jobs of this user that ended as dependency, in order of ids. */
 static int fetch(struct ctl *ctl, json_t *jobs)
 {
     char user[32];
     (void)snprintf(user, sizeof(user), "%u", (unsigned)geteuid());
-    json_t *params = json_pack("{s:{s:[s], s:s}, s:b}", "filter", "results", "dependency",
-                               "user", user, "with_spec", 1);
-    int code = ctl_send(ctl, "org.voltd.jobs.List", params, CLIENT_MORE);
-    bool more = code == CTL_EXIT_OK;
-    while (more && code == CTL_EXIT_OK) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        code = ctl_receive(ctl, &reply);
-        more = code == CTL_EXIT_OK && reply.continues;
-        (void)json_array_extend(jobs, json_object_get(reply.parameters, "jobs"));
-        client_reply_fini(&reply);
-    }
-    return code;
+    return ctl_each_job(ctl,
+                        json_pack("{s:{s:[s], s:s}, s:b}", "filter", "results",
+                                  "dependency", "user", user, "with_spec", 1),
+                        add_job, jobs);
 }
 
 /* Marks jobs that waited for jobs submitted again or ahead. Returns how many. */

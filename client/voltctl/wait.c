@@ -7,9 +7,7 @@
 #include "client/say.h"
 #include "client/voltctl/verbs.h"
 
-#include <string.h>
-
-enum { OPT_QUIET = OPTION_LONG, OPT_ANY, PAGE = 1000 };
+enum { OPT_QUIET = OPTION_LONG, OPT_ANY };
 
 static const struct option_entry options[] = {
     {"all", 'a', NULL, "all jobs that have not ended"},
@@ -53,60 +51,27 @@ static int parse(struct ctl *ctl, struct waiting *w)
 /* Adds the ids of all jobs that match now to ctl's. */
 static int find(struct ctl *ctl, struct waiting *w)
 {
-    json_t *filter = w->filter ? w->filter : json_object(), *cursor = NULL;
-    int code = CTL_EXIT_OK;
-    bool more = true;
-    w->filter = filter;
+    if (!w->filter)
+        w->filter = json_object();
     if (!w->ended)
-        (void)json_object_set_new(filter, "states", job_view_live(true));
-    while (more && code == CTL_EXIT_OK) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        json_t *params = json_pack("{s:O, s:i, s:o*}", "filter", filter, "limit", PAGE,
-                                   "cursor", cursor);
-        size_t i;
-        const json_t *job;
-        code = ctl_call(ctl, "org.voltd.jobs.List", params, &reply);
-        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
-        {
-            if (code == CTL_EXIT_OK && ctl_ids_add(ctl, job_view_string(job, "id")) < 0)
-                code = ctl->code;
-        }
-        cursor = json_incref(json_object_get(reply.parameters, "cursor"));
-        more = json_is_string(cursor);
-        client_reply_fini(&reply);
-    }
-    if (code != CTL_EXIT_OK)
-        json_decref(cursor);
-    return code;
+        (void)json_object_set_new(w->filter, "states", job_view_live(true));
+    return ctl_ids_find(ctl, w->filter);
 }
 
-/* Counts the ended jobs that match, page by page. Returns an exit code. */
+static int count_end(void *arg, json_t *job)
+{
+    ends_add(arg, job);
+    return 0;
+}
+
+/* Counts the ended jobs that match. Returns an exit code. */
 static int count_ends(struct ctl *ctl, const struct waiting *w, struct ends *e)
 {
-    json_t *cursor = NULL;
-    int code = CTL_EXIT_OK;
-    bool more = true;
     (void)json_object_set_new(w->filter, "states", json_pack("[s]", "done"));
-    while (more && code == CTL_EXIT_OK) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        size_t i;
-        const json_t *job;
-        code =
-            ctl_call(ctl, "org.voltd.jobs.List",
-                     json_pack("{s:O, s:i, s:[s,s], s:o*}", "filter", w->filter, "limit",
-                               PAGE, "fields", "result", "counts", "cursor", cursor),
-                     &reply);
-        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
-        {
-            ends_add(e, job);
-        }
-        cursor = json_incref(json_object_get(reply.parameters, "cursor"));
-        more = json_is_string(cursor);
-        client_reply_fini(&reply);
-    }
-    if (code != CTL_EXIT_OK)
-        json_decref(cursor);
-    return code;
+    return ctl_each_job(
+        ctl,
+        json_pack("{s:O, s:[s,s]}", "filter", w->filter, "fields", "result", "counts"),
+        count_end, e);
 }
 
 /* Reports a filter that matches no job to wait for. That is mostly a mistake or too late,
