@@ -33,6 +33,7 @@ struct portion {
     struct ends ends; /* of its jobs; an array counts as its elements */
     uint64_t left;    /* of these, not ended */
     bool ended;
+    bool forgotten; /* some had been purged before the wait began */
 };
 
 struct waiting {
@@ -123,17 +124,20 @@ static void take_ended(struct waiting *w, struct portion *p, const json_t *jobs)
 }
 
 /* Takes the counts of an answer, which cover the jobs of the portion that voltd knows. */
-static void count(struct portion *p, const json_t *told)
+static void count(const struct wait_request *rq, struct portion *p, const json_t *told)
 {
     const json_t *total = json_object_get(told, "total");
     struct ends *e = &p->ends;
     p->left = (uint64_t)job_view_int(told, "left");
-    e->failed = (uint64_t)job_view_int(told, "failed");
+    e->unknown = (uint64_t)job_view_int(told, "unknown");
+    e->failed = (uint64_t)job_view_int(told, "failed") - e->unknown;
     e->cancelled = (uint64_t)job_view_int(told, "cancelled");
     if (total)
-        e->total = (uint64_t)json_integer_value(total) + e->unknown;
-    if (e->total < p->left + e->unknown) /* an older voltd, which sends no total */
-        e->total = p->left + e->unknown;
+        e->total = (uint64_t)json_integer_value(total);
+    if (p->forgotten && rq->nids == 1 && rq->total > 0) /* its elements, too */
+        e->unknown = e->total = rq->total;
+    if (e->total < p->left) /* an older voltd, which sends no total */
+        e->total = p->left;
 }
 
 static void sum_up(struct waiting *w)
@@ -224,8 +228,9 @@ static bool main_connection_busy(const struct waiting *w)
 
 static int send_wait(const struct waiting *w, struct portion *p)
 {
-    json_t *params =
-        json_pack("{s:O, s:o*}", "ids", p->ids, "any", w->rq->any ? json_true() : NULL);
+    json_t *params = json_pack("{s:O, s:o*, s:o*}", "ids", p->ids, "any",
+                               w->rq->any ? json_true() : NULL, "forgotten",
+                               p->forgotten ? json_true() : NULL);
     inside_add(params, p->c);
     return client_send(p->c, "org.voltd.jobs.Wait", params, CLIENT_MORE);
 }
@@ -241,47 +246,6 @@ static int start_portion(struct waiting *w, struct portion *p)
                : -ECONNRESET;
 }
 
-/* Drops jobs that voltd no longer knows: they have ended and were purged. Then waits for
- * the rest of the portion. */
-static int forget(const struct waiting *w, struct portion *p)
-{
-    json_t *known = json_object(), *kept = json_array(), *cursor = NULL;
-    int r = known && kept ? 0 : -ENOMEM;
-    bool more = r == 0;
-    while (more) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        r = client_call(p->c, "org.voltd.jobs.List",
-                        json_pack("{s:{s:O}, s:i, s:o*}", "filter", "ids", p->ids,
-                                  "limit", 1000, "cursor", cursor),
-                        &reply);
-        size_t i;
-        const json_t *job;
-        json_array_foreach(json_object_get(reply.parameters, "jobs"), i, job)
-        {
-            (void)json_object_set_new(known, job_view_string(job, "id"), json_true());
-        }
-        cursor = json_incref(json_object_get(reply.parameters, "cursor"));
-        more = r == 0 && !reply.error && json_is_string(cursor);
-        client_reply_fini(&reply);
-    }
-    json_decref(cursor);
-    size_t i;
-    json_t *id;
-    json_array_foreach(p->ids, i, id)
-    {
-        if (json_object_get(known, json_string_value(id)))
-            (void)json_array_append(kept, id);
-        else
-            p->ends.unknown += w->rq->nids == 1 && w->rq->total > 0 ? w->rq->total : 1;
-    }
-    json_decref(known);
-    json_decref(p->ids);
-    p->ids = kept;
-    p->left = json_array_size(kept);
-    p->ended = p->left == 0;
-    return r < 0 || p->ended ? r : send_wait(w, p);
-}
-
 /* Takes a reply. Returns 0; 1: refused, after an error message, with exit_code set;
  * negative as client_receive(). */
 static int take_reply(struct waiting *w, struct portion *p,
@@ -290,8 +254,10 @@ static int take_reply(struct waiting *w, struct portion *p,
     if (client_error_is(reply, "ShuttingDown"))
         return -ECONNRESET;
     bool unknown = client_error_is(reply, "NoSuchJob");
-    if (unknown && w->rq->own && !w->reconnected)
-        return forget(w, p);
+    if (unknown && w->rq->own && !w->reconnected && !p->forgotten) {
+        p->forgotten = true;
+        return send_wait(w, p);
+    }
     if (reply->error) {
         progress_line_clear(&w->line);
         say_error(reply);
@@ -299,7 +265,7 @@ static int take_reply(struct waiting *w, struct portion *p,
         return 1;
     }
     if (!job_view_bool(reply->parameters, "heartbeat")) {
-        count(p, reply->parameters);
+        count(w->rq, p, reply->parameters);
         show_progress(w);
     }
     if (!reply->continues) {

@@ -50,7 +50,7 @@ struct wait {
     struct wait_params {
         bool given; /* ids */
         struct filter filter;
-        bool filtered, any;
+        bool filtered, any, forgotten;
         struct job_key inside_job;
         uint64_t inside_lease;
     } in;
@@ -64,6 +64,7 @@ struct wait {
     struct entry *entries; /* one per id, in their order */
     size_t n, entered;
     uint64_t total, left, failed, cancelled; /* sums */
+    uint64_t unknown; /* part of failed: purged, so nobody knows how they ended */
     uint64_t told_left, told_failed;
     bool one_ended;       /* one at least, also if others have not */
     size_t chosen;        /* with `any`: entries looked at for the first end */
@@ -109,6 +110,12 @@ static void note(struct wait *w, struct entry *e, uint64_t left, uint64_t failed
     w->one_ended |= left == 0;
     if (exit_code > w->exit_code)
         w->exit_code = exit_code;
+}
+
+/* Returns whether a job that is looked at for the first time may have been purged. */
+static bool may_be_gone(const struct wait *w)
+{
+    return w->in.filtered || w->in.forgotten;
 }
 
 static bool is_over(const struct wait *w)
@@ -164,6 +171,7 @@ static void note_gone(struct wait *w, struct entry *e)
         note_total(w, e, 1);
         note(w, e, 1, 0, 0, 0);
     }
+    w->unknown += e->left;
     note(w, e, 0, e->failed + e->left, e->cancelled, EXIT_UNKNOWN);
 }
 
@@ -194,6 +202,8 @@ static void begin_answer(const struct wait *w, struct wire_writer *to)
     wire_put_int(to, "failed", (int64_t)w->failed);
     if (w->cancelled)
         wire_put_int(to, "cancelled", (int64_t)w->cancelled);
+    if (w->unknown)
+        wire_put_int(to, "unknown", (int64_t)w->unknown);
 }
 
 /* Returns how many jobs the answer shows. */
@@ -374,8 +384,8 @@ static int add_found(void *arg, const struct job_view *v)
     return 0;
 }
 
-/* Checks that the ids exist. READY: they do; or *ret is negative and the call is
- * answered. */
+/* Checks that the ids exist, unless forgotten ones may be given. READY: they do; or *ret
+ * is negative and the call is answered. */
 static enum volt_poll check_poll(struct volt_cx *cx, struct call *call, struct wait *w,
                                  int *ret)
 {
@@ -385,7 +395,12 @@ static enum volt_poll check_poll(struct volt_cx *cx, struct call *call, struct w
 
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        if ((*ret = view(cx, call, w, key, true, &v)) < 0) {
+        *ret = view(cx, call, w, key, true, &v);
+        if (*ret == -ENOENT && w->in.forgotten) {
+            *ret = 0;
+            continue;
+        }
+        if (*ret < 0) {
             (void)no_answer(call, *ret, key);
             return VOLT_READY;
         }
@@ -423,6 +438,7 @@ static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
         FIELD(struct wait_params, filter, FIELD_STRUCT, .fields = filter_fields,
               .present = FIELD_PRESENT(struct wait_params, filtered)),
         FIELD(struct wait_params, any, FIELD_BOOL),
+        FIELD(struct wait_params, forgotten, FIELD_BOOL),
         FIELD(struct wait_params, inside_job, FIELD_CUSTOM, .read = read_job_id),
         FIELD(struct wait_params, inside_lease, FIELD_INT, .min = 1, .max = INT64_MAX),
         {.name = NULL},
@@ -515,7 +531,7 @@ static enum volt_poll sum_poll(struct volt_cx *cx, struct call *call, struct wai
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
         int r = look(cx, call, w, &e);
-        if (r == -ENOENT && w->in.filtered)
+        if (r == -ENOENT && may_be_gone(w))
             note_gone(w, &e);
         else if (r < 0)
             return cannot_look(call, r, &e);
@@ -543,7 +559,7 @@ static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
         int r = look(cx, call, w, e);
         if (r == 0)
             continue;
-        if ((w->told_left == UINT64_MAX && !w->in.filtered) || r != -ENOENT) {
+        if ((w->told_left == UINT64_MAX && !may_be_gone(w)) || r != -ENOENT) {
             *ret_gone = e;
             return r;
         }

@@ -739,16 +739,16 @@ def test_jobs_forgotten_before_the_wait(fake):
 
     def answer(method, parameters):
         if method.endswith(".List"):
-            return [{"parameters": {"jobs": [{"id": "1"}]}}]
+            return [{"parameters": {"jobs": []}}]
         if method.endswith(".Wait"):
-            waits.append(parameters["ids"])
+            waits.append(parameters)
             if len(waits) == 1:
                 return [{"error": "org.voltd.jobs.NoSuchJob", "parameters": {"id": "0"}}]
-            return [{"parameters": {"left": 0, "failed": 0, "exit_code": 0}}]
+            return [{"parameters": {"total": 3, "left": 0, "failed": 2, "unknown": 2, "exit_code": 125}}]
         return submit_then([])(method, parameters)
     r = fake(answer).submit("--wait", "-f", "-", input='{"kind":"noop"}\n' * 3)
-    assert r.code == 125 and waits == [["0", "1", "2"], ["1"]]
-    assert "the results of 2 of them are not known" in r.err
+    assert r.code == 125 and waits == [{"ids": ["0", "1", "2"]}, {"ids": ["0", "1", "2"], "forgotten": True}]
+    assert "3 jobs ended: 1 succeeded, 0 failed" in r.err and "the results of 2 of them are not known" in r.err
 
 
 def test_full_disk_is_an_error(fake):

@@ -471,6 +471,28 @@ static void a_wait_for_an_array_and_others(void **state)
     refuses(JOBS("Wait"), "{'ids':['77'],'filter':{}}", "NoSuchJob", "");
 }
 
+/* An id of no job counts as ended if forgotten jobs may be named. */
+static void a_wait_for_what_is_forgotten(void **state)
+{
+    const char *reply;
+
+    (void)state;
+    (void)call(JOBS("Submit"), "{'spec':{'kind':'noop'}}");
+    (void)wait_for("'1'");
+    for (int i = 0; i < 3; i++) {
+        ask(JOBS("Wait"),
+            i < 2 ? "{'ids':['1','77'],'forgotten':true}"
+                  : "{'ids':['1','77'],'filter':{},'forgotten':true}",
+            i == 0);
+        reply = answer();
+        assert_has(reply, "'id':'1'");
+        assert_int_equal(count_of(reply, "total"), 2);
+        assert_int_equal(count_of(reply, "failed"), 1);
+        assert_int_equal(count_of(reply, "unknown"), 1);
+        assert_int_equal(count_of(reply, "exit_code"), 125);
+    }
+}
+
 /* Its own are told, and no others; then from a cursor on. */
 static void a_watch_with_a_filter(void **state)
 {
@@ -566,6 +588,7 @@ int main(void)
         T(what_many_jobs_wait_for),
         T(silence_is_told),
         T(a_wait_for_an_array_and_others),
+        T(a_wait_for_what_is_forgotten),
         T(a_watch_with_a_filter),
         T(a_watcher_that_lags),
         T(output_of_one_that_has_not_begun),
