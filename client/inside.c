@@ -22,14 +22,6 @@ static size_t own_job(const struct client *c, const char **ret)
     return len > 0 && is_here(job + len, c) ? len : 0;
 }
 
-bool inside_is_own(const struct client *c, const char *id)
-{
-    const char *own;
-    const size_t len = own_job(c, &own);
-
-    return len > 0 && strncmp(id, own, len) == 0 && id[len] == '\0';
-}
-
 static void add_job(json_t *parameters, const struct client *c)
 {
     const char *job;
@@ -53,4 +45,13 @@ void inside_add(json_t *parameters, const struct client *c)
 {
     add_job(parameters, c);
     add_lease(parameters, c);
+}
+
+void inside_add_for(json_t *parameters, const struct client *c, const char *id)
+{
+    const char *own;
+    const size_t len = own_job(c, &own);
+
+    if (len == 0 || strncmp(id, own, len) != 0 || id[len])
+        inside_add(parameters, c);
 }

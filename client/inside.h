@@ -12,7 +12,9 @@
  * job or the command of a lease of the connected voltd. */
 void inside_add(json_t *parameters, const struct client *c);
 
-/* Returns whether this process runs inside that job or element of the connected voltd. */
-bool inside_is_own(const struct client *c, const char *id);
+/* Likewise for a call that follows the output of job id. Adds nothing if that is the
+ * job's own: a job may do that in the background without waiting, and would be
+ * refused. */
+void inside_add_for(json_t *parameters, const struct client *c, const char *id);
 
 #endif

@@ -1,16 +1,18 @@
 /* See outputs.h.
  *
- * Following all at once takes two connections: one watches, the other opens outputs. The
- * watch begins before each job is queried, so no end is missed. The output of a running
- * job is open, and inotify reports its growth. Whole lines are printed as they come, so
- * lines of two jobs never mix unless longer than 256 KiB. Jobs that ended before are
- * printed in order. If this user's inotify instances or watches are used up, the rest is
- * followed in order. */
+ * Following takes two connections: one watches, the other opens outputs. The watch begins
+ * before each job is queried, so no end is missed. A single job that has begun takes one,
+ * which waits for its end. The output of a running job is open, and inotify reports its
+ * growth. Bytes of a job without a prefix, alone, are printed as they come; else whole
+ * lines, so lines of two jobs never mix unless longer than 256 KiB. Jobs that ended
+ * before are printed in order. If this user's inotify instances or watches are used up,
+ * the daemon sends the rest, in order. */
 #include "client/outputs.h"
 #include "client/each_job.h"
 #include "client/follow.h"
 #include "client/job_view.h"
 #include "client/outputs_watch.h"
+#include "client/reconnect.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -57,6 +59,8 @@ struct printer outputs_printer(const struct outputs *o, const char *prefix)
 static int add(void *arg, json_t *job)
 {
     struct outputs *o = arg;
+    const char *field =
+        strcmp(o->rq->stream, "stderr") == 0 ? "error_path" : "output_path";
     char *end;
     if (o->n == o->room) {
         size_t room = o->room ? o->room * 2 : 64;
@@ -72,6 +76,8 @@ static int add(void *arg, json_t *job)
     if (*end == '_')
         s->index = strtoll(end + 1, NULL, 10);
     s->state = outputs_state(job);
+    s->elsewhere = o->rq->follow && !o->rq->files && !o->rq->own &&
+                   json_object_get(json_object_get(job, "spec"), field);
     return 0;
 }
 
@@ -81,7 +87,8 @@ static int resolve(struct outputs *o, struct client *c, const char *id,
                    struct client_reply *error)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int r = client_call(c, "org.voltd.jobs.Get", json_pack("{s:s}", "id", id), &reply);
+    int r = client_call(c, "org.voltd.jobs.Get",
+                        json_pack("{s:s, s:b}", "id", id, "with_spec", 1), &reply);
     if (r == 0 && reply.error) {
         *error = reply;
         return 1;
@@ -117,6 +124,7 @@ static int resolve_all(struct outputs *o, struct client *c)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY;
     int r = 0;
+    o->n = 0;
     for (size_t i = 0; i < o->rq->nids && r == 0; i++) {
         r = resolve(o, c, o->rq->ids[i], &error);
         if (r == 1)
@@ -138,34 +146,33 @@ static int resolve_all(struct outputs *o, struct client *c)
 
 /* Prints or follows one source. Returns 0; 1: an error reply, moved to *error; negative:
  * ends everything. */
-static int follow_one(struct outputs *o, const struct source *s,
-                      struct client_reply *error)
+static int follow_one(struct outputs *o, struct source *s, struct client_reply *error)
 {
     char id[48], prefix[52];
     outputs_id(s, id, sizeof(id));
     (void)snprintf(prefix, sizeof(prefix), "%s: ", id);
     struct printer printer = outputs_printer(o, prefix);
-    struct follow_request rq = {.choice = o->rq->choice,
-                                .reconnect_usec = o->rq->reconnect_usec,
-                                .interrupt = o->rq->interrupt,
-                                .id = id,
+    struct follow_request rq = {.id = id,
                                 .stream = o->rq->stream,
                                 .printer = &printer,
                                 .tail = {o->rq->lines, UINT64_MAX},
-                                .offset = s->offset,
-                                .follow = o->rq->follow,
-                                .files = o->rq->files,
-                                .retries = o->rq->retries};
-    int r = follow_output(o->c, &rq, error);
+                                .offset = &s->offset,
+                                .follow = o->rq->follow};
+    int r = follow_output(*o->c, &rq, error);
     o->writing |= printer.failed;
     return r;
 }
 
 /* Prints one source. Returns 0, or negative, which ends everything. */
-static int print_one(struct outputs *o, const struct source *s)
+static int print_one(struct outputs *o, struct source *s)
 {
     struct client_reply error = CLIENT_REPLY_EMPTY;
-    int r = follow_one(o, s, &error);
+    int r = o->rq->follow && !o->unwatched ? outputs_watch(o, s, 1) : OUTPUTS_UNWATCHED;
+    if (r != OUTPUTS_UNWATCHED)
+        return r;
+    o->unwatched = true;
+    r = follow_one(o, s, &error);
+    s->finished = r >= 0;
     o->any |= r == 0 && outputs_may_lack(o, s);
     if (r == 1 && outputs_may_lack(o, s) && client_error_is(&error, "NoOutput"))
         outputs_skipped(o, &error);
@@ -178,7 +185,7 @@ static int print_in_order(struct outputs *o)
 {
     int r = 0;
     for (size_t i = 0; i < o->n && r == 0 && *o->c; i++) {
-        const struct source *s = &o->sources[i];
+        struct source *s = &o->sources[i];
         if (!s->finished && (o->rq->follow || s->state != SOURCE_WAITS || !s->element))
             r = print_one(o, s);
     }
@@ -214,16 +221,17 @@ static int print_single(struct outputs *o)
 static int print_several(struct outputs *o)
 {
     const struct outputs_request *rq = o->rq;
-    int r = resolve_all(o, *o->c);
-    if (r == 0 && rq->follow && !rq->keep_order && o->n > 1)
-        r = outputs_watch(o);
+    int r = o->sorted ? 0 : resolve_all(o, *o->c);
+    if (r == 0 && rq->follow && !rq->keep_order && o->n > 1 && !o->unwatched)
+        r = outputs_watch(o, o->sources, o->n);
     else if (r == 0)
         r = print_in_order(o);
-    if (r == OUTPUTS_UNWATCHED) /* the daemon watches and sends, one after the other */
+    if (r == OUTPUTS_UNWATCHED) { /* the daemon watches and sends, one after the other */
+        o->unwatched = true;
         r = print_in_order(o);
+    }
     if (r == 0 && !o->any && o->none.error && *o->c)
         outputs_refused(o, *o->c, &o->none);
-    client_reply_fini(&o->none);
     return r;
 }
 
@@ -232,9 +240,17 @@ int outputs_print(struct client **c, const struct outputs_request *rq, int *ret_
 {
     struct outputs o = {.rq = rq, .c = c, .none = CLIENT_REPLY_EMPTY};
     client_set_interrupt_fd(*c, rq->interrupt);
-    int r = rq->nids == 1 ? print_single(&o) : 1;
+    int r = rq->nids == 1 && !rq->follow ? print_single(&o) : 1;
     if (r == 1)
         r = print_several(&o);
+    while (r == -ECONNRESET && *c && rq->follow && !o.writing) {
+        r = reconnect(c, rq->choice, ADDRESS_JOBS, rq->reconnect_usec, rq->interrupt);
+        if (r == 0) {
+            client_set_interrupt_fd(*c, rq->interrupt);
+            r = print_several(&o);
+        }
+    }
+    client_reply_fini(&o.none);
     free(o.sources);
     free(o.sorted);
     *ret_code = o.code;

@@ -33,9 +33,9 @@ struct outputs_request {
 
 enum { OUTPUTS_FOLLOW_MOST = 15000 }; /* ids that fit into a message */
 
-/* Prints the outputs. A single id that is no array is printed as by follow_output(),
- * without a prefix. *c may be replaced, and is NULL if there is no connection. *ret_code:
- * the largest code that refused() returned. Returns:
+/* Prints the outputs. A single id that is no array is printed without a prefix. *c may be
+ * replaced, and is NULL if there is no connection. *ret_code: the largest code that
+ * refused() returned. Returns:
  *   0
  *   -EINTR
  *   -ECONNRESET etc.  which the caller reports if *c is not NULL

@@ -11,11 +11,12 @@ enum source_state { SOURCE_WAITS = 0, SOURCE_RUNS, SOURCE_ENDED };
 /* A source of output: a job or an element. */
 struct source {
     uint64_t job;
-    int64_t index; /* -1: no element */
-    off_t offset;  /* printed so far; -1: nothing */
-    uint8_t state; /* enum source_state, as reported so far */
-    bool element;  /* element of an array that was named: it may have no output */
-    bool finished; /* all of it is printed */
+    int64_t index;  /* -1: no element */
+    off_t offset;   /* printed so far; -1: nothing */
+    uint8_t state;  /* enum source_state, as reported so far */
+    bool element;   /* element of an array that was named: it may have no output */
+    bool finished;  /* all of it is printed */
+    bool elsewhere; /* a file of the user has it, which is not read */
 };
 
 struct outputs {
@@ -25,6 +26,7 @@ struct outputs {
     struct source **sorted;
     size_t n, room;
     bool prefixed, arrays, in_array, writing;
+    bool unwatched;           /* the daemon has to send what grows */
     bool any;                 /* a source that may lack output had some */
     struct client_reply none; /* error reply of the first source that may lack output and
                                * has none; or empty */
@@ -51,9 +53,10 @@ void outputs_skipped(struct outputs *o, struct client_reply *error);
 
 enum { OUTPUTS_UNWATCHED = 1 };
 
-/* Follows all sources to their ends. Returns as outputs_print(); OUTPUTS_UNWATCHED: this
- * user's inotify instances or watches are used up, so growth cannot be watched. Each
- * source then has its offset, and the caller prints the rest. */
-int outputs_watch(struct outputs *o);
+/* Follows n sources, from `first` on, to their ends. Returns as outputs_print();
+ * OUTPUTS_UNWATCHED: growth cannot be watched, as this user's inotify instances or
+ * watches are used up, or voltd sends no descriptors. Each source then has its offset,
+ * and the caller prints the rest; likewise with -ECONNRESET. */
+int outputs_watch(struct outputs *o, struct source *first, size_t n);
 
 #endif

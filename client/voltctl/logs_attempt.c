@@ -1,9 +1,9 @@
 /* See logs_attempt.h. All attempts of a job print to one file, one after the other; voltd
  * knows where each ends. */
 #include "client/voltctl/logs_attempt.h"
+#include "client/follow.h"
 #include "client/job_view.h"
 #include "client/say.h"
-#include "wire/base64.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -62,18 +62,6 @@ static int find(const json_t *attempts, const char *id, uint64_t number,
     return CTL_EXIT_OK;
 }
 
-static int print_data(const json_t *data, struct printer *p)
-{
-    const size_t len = json_string_length(data);
-    unsigned char *bytes = malloc(len + 1);
-    ssize_t n = bytes ? base64_decode(json_string_value(data), len, bytes) : -ENOMEM;
-    int r = n < 0 ? (int)n : printer_put(p, (const char *)bytes, (size_t)n, false);
-    free(bytes);
-    if (r < 0 && r != -EPIPE)
-        say("writing the output: %s", strerror(-r));
-    return r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
-}
-
 /* Prints a piece. *ret_more: another piece follows. */
 static int print_piece(struct ctl *ctl, const char *id, const char *stream,
                        struct slice *s, struct printer *p, bool *ret_more)
@@ -89,7 +77,10 @@ static int print_piece(struct ctl *ctl, const char *id, const char *stream,
     if (code != CTL_EXIT_OK)
         return code;
     const int64_t next = job_view_int(reply.parameters, "next_offset");
-    code = print_data(json_object_get(reply.parameters, "data"), p);
+    int r = follow_print_reply(p, &reply);
+    if (r < 0 && r != -EPIPE)
+        say("writing the output: %s", strerror(-r));
+    code = r < 0 ? CTL_EXIT_FAILED : CTL_EXIT_OK;
     *ret_more = code == CTL_EXIT_OK && next > s->from;
     s->from = next;
     client_reply_fini(&reply);

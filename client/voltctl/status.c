@@ -335,17 +335,16 @@ static int print_tail(struct ctl *ctl, const char *id, uint64_t lines)
     (void)say_flush();
     struct printer printer = {
         .out = STDOUT_FILENO, .cleans = term_is_tty(STDOUT_FILENO), .apart = true};
-    struct follow_request rq = {.choice = &ctl->choice,
-                                .interrupt = -1,
-                                .id = id,
+    off_t offset = -1;
+    struct follow_request rq = {.id = id,
                                 .stream = "stdout",
                                 .printer = &printer,
                                 .tail = {lines, lines < UINT64_MAX / LINE_BYTES
                                                     ? lines * LINE_BYTES
                                                     : UINT64_MAX},
-                                .offset = -1};
+                                .offset = &offset};
     struct client_reply error = CLIENT_REPLY_EMPTY;
-    int r = follow_output(&ctl->client, &rq, &error);
+    int r = follow_output(ctl->client, &rq, &error);
     int code = CTL_EXIT_OK;
     if (r == 1 && !client_error_is(&error, "NoOutput"))
         code = ctl_refused(&error);

@@ -513,17 +513,17 @@ def test_one_verb_of_many_ids(fake):
 
 
 def test_following_a_job_that_starts_meanwhile(fake):
-    """Between the question for its output and the one for its state."""
+    """Between the two questions for its state. Without a descriptor voltd sends its output."""
     def answer(method, parameters):
         calls.append(method.split(".")[-1])
-        if calls.count("Open") == 1 and calls[-1] == "Open":
-            return [{"error": "org.voltd.logs.NoOutput", "parameters": {"id": "1"}}]
-        return [{"parameters": {"job": {"id": "1", "state": "running"}, "ended": True,
+        if calls[-1] == "Watch":
+            return [{"parameters": {"jobs": [{"id": "1", "state": "running"}], "cursor": 1}, "continues": True}]
+        return [{"parameters": {"job": {"id": "1", "state": "queued"}, "ended": False,
                                 "data": "aGkK", "next_offset": 3, "end": True}}]
     calls = []
     r = fake(answer).ctl("logs", "-f", "1")
     assert (r.code, r.out, r.err) == (0, "hi\n", ""), (r, calls)
-    assert calls == ["Open", "Get", "Open", "Read"]
+    assert calls == ["Get", "Watch", "Open", "Open", "Read"]
 
 
 def test_not_a_daemon(fake):
@@ -643,6 +643,8 @@ def test_an_end_that_comes_with_another_answer_is_seen(fake, tmp_path):
         if method.endswith(".Open"):
             return [{"parameters": {"size_bytes": 4, "ended": False},
                      "fd": os.open(tmp_path / "out", os.O_RDONLY)}]
+        if method.endswith(".Get"):
+            return [{"parameters": {"job": {"id": "1", "state": "running"}}}]
         return [{"parameters": {"left": 1, "failed": 0}, "continues": True},
                 {"parameters": {"left": 0, "failed": 0, "exit_code": 0, "jobs": []}}]
     r = fake(answer).ctl("logs", "-f", "1")

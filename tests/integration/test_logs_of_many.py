@@ -106,14 +106,17 @@ def test_without_watches_the_daemon_sends(private, watched):
     few = [*FEW_WATCHES, str(watched)]
     if subprocess.run([*few, "true"], capture_output=True).returncode != 0:
         pytest.skip("no user namespace to be had, and so no limit for voltctl alone")
+    alone = private.popen("voltctl", "logs", "-f", jobs[0], before=few)
+    assert alone.stdout.readline() == "begin a\n"
     p = private.popen("voltctl", "logs", "-f", ended, *jobs, before=few)
     assert [p.stdout.readline() for _ in range(2)] == [f"{ended}: ended\n", f"{jobs[0]}: begin a\n"]
     (private.dir / "a").touch()     # it grows, and its state is the same
-    assert p.stdout.readline() == f"{jobs[0]}: half-a\n"
+    assert p.stdout.readline() == f"{jobs[0]}: half-a\n" and alone.stdout.readline() == "half-a\n"
     for name in ("a2", "b", "b2"):
         (private.dir / name).touch()
     out, err = p.communicate(timeout=LIMIT)
     assert (p.returncode, err) == (0, "")
+    assert alone.communicate(timeout=LIMIT) == ("a2\n", "") and alone.returncode == 0
     assert out.splitlines() == [f"{jobs[0]}: a2", *(f"{jobs[1]}: {line}" for line in ("begin b", "half-b", "b2"))]
 
 

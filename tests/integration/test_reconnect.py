@@ -61,6 +61,8 @@ def test_output_through_read_goes_on_at_its_offset(fake):
     def answer(method, parameters):
         if method.endswith(".Open"):
             return [{"parameters": {"size_bytes": 8, "ended": False}}]
+        if method.endswith(".Get"):
+            return [{"parameters": {"job": {"id": "1", "state": "running"}}}]
         calls.append(parameters["offset"])
         if len(calls) == 1:
             return [{"continues": True, "parameters": {"data": "b25lCg==", "next_offset": 4,
