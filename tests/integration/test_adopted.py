@@ -196,7 +196,7 @@ def test_a_record_directory_that_was_removed(private):
         assert (job["result"], job["step"]) == ("lost", "record missing")
         for _ in range(3):
             job = ended(v, submit(v, sh("true")))
-            assert (job["result"], job["step"]) == ("exec_failed", "keeper")
+            assert (job["result"], job["step"]) == ("exec_failed", "record")
         assert private.log.read_text().count("records was removed") == 1
     private.stop()
     private.start()     # another keeper than the one that the job still has
