@@ -471,7 +471,7 @@ static void conclude(struct waiting *w)
         say("%s", text);
     if (w->ends.unknown > 0)
         say("the results of %" PRIu64 " of them are not known: voltd keeps those of the "
-            "last jobs only (KeepEndedJobs=)",
+            "last jobs only (KeepHistoryJobs=)",
             w->ends.unknown);
 }
 

@@ -23,7 +23,6 @@ void core_init(struct core *core, struct volt_runtime *rt, const struct kinds *k
         .index = &core->index,
         .users = &core->users,
         .keys = &core->keys,
-        .tombstones = &core->tombstones,
         .orphans = &core->orphans,
         .leases = &core->leases,
         .durations = &core->durations,
@@ -68,7 +67,6 @@ void core_forget_all(struct core *core)
     } while (id);
     table_fini(&core->table);
     postings_fini(&core->index.keys);
-    tombstones_fini(&core->tombstones);
 }
 
 void core_fini(struct core *core)

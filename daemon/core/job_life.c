@@ -115,6 +115,7 @@ static uint64_t weight(const struct job *job)
 static void ended_push(struct core *core, struct job *job)
 {
     job->retired = true;
+    job->barrier = core->dispatcher.barriers + 1;
     list_add_last(&core->ended, &job->node);
     core->ended_weight += weight(job);
 }
@@ -141,6 +142,12 @@ static bool are_too_many(const struct core *core)
            core->ended_weight > core->limits.keep_ended_jobs;
 }
 
+/* Returns whether the store is known to have the end. */
+static bool is_stored(const struct core *core, const struct job *job)
+{
+    return job->is_history || job->barrier <= core->dispatcher.barrier_done;
+}
+
 bool job_leave_some(struct tx *tx)
 {
     struct core *core = tx->core;
@@ -151,10 +158,13 @@ bool job_leave_some(struct tx *tx)
 
         if (oldest->elements && oldest->elements->followers.n)
             return false; /* stays until its ends have been looked at, which is due */
+        if (!is_stored(core, oldest)) {
+            core->dispatcher.ends_wait =
+                core->dispatcher.barriers == core->dispatcher.barrier_done;
+            return false; /* stays until the barrier is done */
+        }
         if (oldest->id > core->forgotten_max)
             core->forgotten_max = oldest->id;
-        tombstones_add(&core->tombstones, oldest->id, oldest->owner.uid,
-                       oldest->array ? &oldest->array->worst : &oldest->status);
         job_leave(tx, oldest);
         core_did(core, 1, 0, 0);
     }
@@ -195,7 +205,7 @@ size_t job_last_key(const struct core *core, const struct job *job, uint64_t at_
     return 1;
 }
 
-void job_append_last(struct tx *tx, const struct job *job, uint64_t at_usec)
+void job_append_last(struct tx *tx, struct job *job, uint64_t at_usec)
 {
     const struct job_status *st = job->array ? &job->array->worst : &job->status;
     struct store_fact facts[2] = {job_last(job, at_usec)};
@@ -203,8 +213,7 @@ void job_append_last(struct tx *tx, const struct job *job, uint64_t at_usec)
 
     tx->kick = true;
     tx->core->news_due |= job->array != NULL;
-    (void)store_append(tx->core->parts.store, facts, n,
-                       NULL); /* else at the next start */
+    job->unstored |= store_append(tx->core->parts.store, facts, n, NULL) < 0;
 }
 
 void job_retire(struct tx *tx, struct job *job)
@@ -214,8 +223,9 @@ void job_retire(struct tx *tx, struct job *job)
     if (!jobs_done(job))
         return; /* voltd ends: life_free() finds the job in the table */
     replacement_over(core, job);
-    if (job->array && !job->is_history)
+    if (job->array && !job->is_history && !job->unstored)
         job_append_last(tx, job, jobs_now_usec());
     waiting_forget(core, job);
-    ended_push(core, job);
+    if (!job->unstored) /* else the next voltd stores it */
+        ended_push(core, job);
 }

@@ -7,8 +7,19 @@
  * jobs, and nothing is woken, freed, logged or called back.
  *
  * Life: submit -> table -> slot, task -> core_post ... DONE -> the task is freed -> the
- * job is in core.ended, for questions -> more than [Store] KeepEndedJobs are there: the
- * oldest leave memory, and questions go to the store (query/history.c). */
+ * job is in core.ended, for lists -> more than [Store] KeepEndedJobs are there: the
+ * oldest leave memory, and questions go to the store (query/history.c).
+ *
+ * A question finds the job in one of the two, whenever it comes:
+ *
+ *   the job                                   the question
+ *   1. its last fact is appended              1. lock: the job is in the table, or
+ *   2. a later barrier of the store is done   2. unlock; the store has its end
+ *   3. lock: the job leaves the table
+ *
+ * Without 2. a question between 3. and the commit would find the job nowhere. Nobody need
+ * ask the store again: the job is purged, or has never existed. A job whose end the store
+ * has refused (no memory) stays until voltd ends. */
 #ifndef VOLTD_CORE_JOBS_H
 #define VOLTD_CORE_JOBS_H
 
@@ -37,8 +48,11 @@ struct job {
     struct job_spec *spec; /* NULL: packed; never NULL for arrays */
     struct packed *packed; /* NULL: the job has a spec */
     union {
-        struct waiter waiter;  /* until the job has ended: waiting.h */
-        struct list_node node; /* from then on, in core.ended */
+        struct waiter waiter;      /* until the job has ended: waiting.h */
+        struct {                   /* from then on: */
+            struct list_node node; /* in core.ended */
+            uint64_t barrier;      /* when that is done, the store has the end: tx.h */
+        };
     };
     struct siphash128 key; /* name of its idempotency key (keys.h); zeroes: none */
     struct job_owner owner;
@@ -60,6 +74,7 @@ struct job {
     int16_t priority : 12; /* copy of the spec's */
     bool conditioned : 1;  /* the spec has conditions other than a hold: conditions.h */
     bool elsewhere : 1;    /* the spec names a queue other than "default": queues.h */
+    bool unstored : 1;     /* the store lacks its end: it stays in memory */
     uint32_t tasks;        /* works not yet freed */
     uint32_t bytes;        /* of the spec, for the user's limit: a message has at most 16
                           * MiB */
@@ -157,14 +172,15 @@ struct store_fact job_last(const struct job *job, uint64_t at_usec);
  * twice. */
 size_t job_last_key(const struct core *core, const struct job *job, uint64_t at_usec,
                     struct job_end end, struct store_fact *ret);
-void job_append_last(struct tx *tx, const struct job *job, uint64_t at_usec);
+void job_append_last(struct tx *tx, struct job *job, uint64_t at_usec);
 /* Lock held. Retires a job whose last task was freed, by its end or by voltd's. */
 void job_retire(struct tx *tx, struct job *job);
 /* Lock held. Takes an ended job out of the table early. */
 void job_leave(struct tx *tx, struct job *job);
 /* Lock held. Takes the oldest of too many ended jobs out of memory, at most JOBS_SLICE of
  * them: a large array, or a new configuration, makes many too many at once. Returns true
- * if more are due. */
+ * if more are due. Jobs whose ends are not known to be durable stay, and the dispatcher's
+ * task is asked for a barrier. */
 bool job_leave_some(struct tx *tx);
 
 #endif

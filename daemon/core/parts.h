@@ -20,12 +20,11 @@ struct parts {
     struct volt_notify *missed; /* notified when users are listed as missed
                                  * (dispatch/away.h) */
 
-    struct admission *admit;       /* [L] admit/admission.h */
-    struct table *table;           /* [L] */
-    struct index *index;           /* [L] of the table */
-    struct users *users;           /* [L] */
-    struct keys *keys;             /* [L], the secret excepted */
-    struct tombstones *tombstones; /* [L] */
+    struct admission *admit; /* [L] admit/admission.h */
+    struct table *table;     /* [L] */
+    struct index *index;     /* [L] of the table */
+    struct users *users;     /* [L] */
+    struct keys *keys;       /* [L], the secret excepted */
     struct orphans *orphans;
     struct leases *leases;         /* [L] */
     struct durations *durations;   /* [L] */

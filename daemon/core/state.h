@@ -19,7 +19,6 @@
 #include "daemon/core/orphans.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/queues.h"
-#include "daemon/core/tombstones.h"
 #include "daemon/core/replacement.h"
 #include "daemon/core/table.h"
 #include "daemon/core/tx.h"
@@ -64,7 +63,6 @@ struct core {
     struct leases leases; /* [L] */
     struct durations durations;       /* [L] */
     struct list ended;                /* [L] by job.node, the oldest first */
-    struct tombstones tombstones;     /* [L] the ends of forgotten jobs */
     uint64_t forgotten_max;           /* [L] greatest id that left memory; 0: none */
     struct shares shares;             /* its own lock */
     struct keys keys;                 /* [L], the secret excepted */

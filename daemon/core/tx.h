@@ -41,6 +41,10 @@ struct dispatcher {
     bool more;               /* work is left: the task runs another portion */
     bool starved;            /* memory was short: the task goes on after a rest */
     uint64_t facts;          /* appended, and not known to be durable */
+    uint64_t barriers;       /* begun so far, one after the other: when one is done, all
+                              * facts appended before it are durable */
+    uint64_t barrier_done;   /* the latest that is done; 0: none */
+    bool ends_wait;          /* ended jobs wait for the next one, to leave memory */
     struct volt_waker waker; /* of the task, while it waits */
 };
 

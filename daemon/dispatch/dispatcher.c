@@ -189,7 +189,8 @@ void dispatcher_run(struct tx *tx)
 {
     int r = is_ahead_of_disk(tx->core) ? -EAGAIN : run_all(tx);
 
-    if (job_leave_some(tx) && r == 0) /* includes jobs that ended just now */
+    if ((job_leave_some(tx) || parts_of(tx->core)->dispatcher->ends_wait) &&
+        r == 0) /* includes jobs that ended just now */
         r = -EAGAIN;
     if (r < 0)
         leave_to_task(tx, r);
@@ -211,6 +212,7 @@ struct dispatching {
     struct volt_sleep rest;
     struct store_commit commit; /* of the first `facts` facts; store NULL: none */
     uint64_t facts;
+    struct store_commit ends; /* the latest barrier of ended jobs, likewise */
     bool rests;
 };
 
@@ -244,6 +246,32 @@ static bool has_disk(struct volt_cx *cx, struct dispatching *t)
     return true;
 }
 
+/* Notes that ends are durable, whose jobs may leave memory. */
+static void look_at_ends(struct volt_cx *cx, struct dispatching *t)
+{
+    struct dispatcher *d = parts_of(t->core)->dispatcher;
+
+    if (!t->ends.store || store_commit_poll(cx, &t->ends) == VOLT_PENDING)
+        return;
+    t->ends.store = NULL;
+    if (t->ends.status < 0)
+        return; /* voltd ends */
+    core_lock(t->core);
+    d->barrier_done = d->barriers;
+    d->more = true;
+    core_unlock(t->core);
+}
+
+static void begin_barrier(struct dispatching *t)
+{
+    struct dispatcher *d = parts_of(t->core)->dispatcher;
+
+    d->ends_wait = false;
+    d->barriers++;
+    store_barrier(parts_of(t->core)->store, &t->ends);
+    t->ends.patient = true;
+}
+
 static void run_portion(struct dispatching *t)
 {
     struct dispatcher *d = parts_of(t->core)->dispatcher;
@@ -255,6 +283,8 @@ static void run_portion(struct dispatching *t)
         store_barrier(parts_of(t->core)->store, &t->commit);
         t->facts = d->facts;
     }
+    if (d->ends_wait)
+        begin_barrier(t);
     dispatch_finish(&tx);
 }
 
@@ -262,6 +292,7 @@ static enum volt_poll dispatcher_poll(struct volt_cx *cx, void *state)
 {
     struct dispatching *t = state;
 
+    look_at_ends(cx, t);
     if (!has_disk(cx, t))
         return VOLT_PENDING;
     if (!t->rests && !is_needed(cx, t))
@@ -283,6 +314,7 @@ static void dispatcher_drop(void *state)
     volt_sleep_fini(&t->rest);
     if (t->commit.store)
         store_commit_fini(&t->commit);
+    store_commit_fini(&t->ends);
     core_lock(core);
     struct volt_waker waker = parts_of(core)->dispatcher->waker;
     parts_of(core)->dispatcher->waker = (struct volt_waker){0};

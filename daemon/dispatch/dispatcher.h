@@ -2,7 +2,8 @@
  * for at most JOBS_SLICE jobs in each of these steps, and QUOTA_FACTS facts. Its own task
  * does the rest, a portion a poll.
  *
- *   1. Ended jobs that are too many leave memory, the oldest first.
+ *   1. Ended jobs that are too many leave memory, the oldest first, when a barrier of the
+ *      store says that their ends are durable.
  *   2. The agenda (agenda.h).
  *   3. Jobs that wait for others that have started or ended (dependents.h), and jobs
  *      that can no longer start (dooms.h).

@@ -26,6 +26,7 @@
 #define PROGRESS_USEC  UINT64_C(100000)
 #define JOBS_MAX       1000
 #define SKIPPED        16  /* known entries that count as one look */
+#define RUN_MOST       64  /* jobs read from the store at a time */
 #define JOB_TEXT       352 /* usual bytes of a job in an answer */
 #define EXIT_UNKNOWN   125
 #define CANCELLED_MOST ((UINT32_C(1) << 30) - 1)
@@ -66,11 +67,13 @@ struct wait {
     uint64_t total, left, failed, cancelled; /* sums */
     uint64_t unknown; /* part of failed: purged, so nobody knows how they ended */
     uint64_t told_left, told_failed;
-    bool one_ended;       /* one at least, also if others have not */
-    size_t chosen;        /* with `any`: entries looked at for the first end */
-    struct job_key first; /* with `any`: the job that ended first; id 0: none is known */
-    uint64_t first_usec;  /* its end */
+    bool one_ended;      /* one at least, also if others have not */
+    size_t chosen;       /* with `any`: entries looked at for the first end */
+    bool has_first;      /* with `any`: the job that ended first is known */
+    size_t first;        /* which one it is */
+    uint64_t first_usec; /* its end */
     struct query_looks looks;
+    uint64_t run;  /* all ids from this one to looks.last are waited for */
     size_t looked; /* entries before this one are not stale */
     uint64_t told_usec;
     int exit_code; /* the greatest so far */
@@ -129,25 +132,53 @@ static void note_end(struct wait *w, struct entry *e, enum job_result result,
     note(w, e, 0, job_result_failed(result), result == JOB_RESULT_CANCELLED, exit_code);
 }
 
-/* Looks at a job. 0, -ENOENT, or -errno of reading the store. */
-static int view(struct volt_cx *cx, struct call *call, struct wait *w,
-                const struct job_key *key, bool status_only, struct job_view *ret)
+static struct job_key key_of(const struct wait *w, size_t i)
 {
+    if (!w->entries)
+        return w->ids.list.keys[i];
+    return (struct job_key){.id = w->entries[i].job.id, .index = w->entries[i].job.index};
+}
+
+/* Lets the store be read for a page of jobs, whose ids follow that of the i-th. */
+static void note_run(struct wait *w, size_t i)
+{
+    const struct job_key key = key_of(w, i);
+    uint64_t n = 0;
+
+    if (key.id >= w->run && key.id <= w->looks.last)
+        return;
+    while (++n < RUN_MOST && i + n < w->n) {
+        const struct job_key next = key_of(w, i + n);
+
+        if (next.id != key.id + n || next.index != JOB_NO_INDEX)
+            break;
+    }
+    w->run = key.id;
+    w->looks.last = key.id + n - 1;
+}
+
+/* Looks at the i-th job. 0, -ENOENT, or -errno of reading the store. */
+static int view(struct volt_cx *cx, struct call *call, struct wait *w, size_t i,
+                bool status_only, struct job_view *ret)
+{
+    const struct job_key key = key_of(w, i);
     const bool had_page = w->looks.page;
 
+    note_run(w, i);
     w->looks.status_only = status_only;
     w->looks.most = 1 + quota_entries_left(call_quota(call)) / QUERY_KEPT_COST;
-    int r = query_looks_next(cx, &w->looks, key, ret);
+    int r = query_looks_next(cx, &w->looks, &key, ret);
     if (w->looks.page && !had_page)
         call_holds(call, QUERY_LOOKS_PAGE);
     return r;
 }
 
-static int look(struct volt_cx *cx, struct call *call, struct wait *w, struct entry *e)
+/* Looks at the i-th job, whose entry is e. */
+static int look(struct volt_cx *cx, struct call *call, struct wait *w, size_t i,
+                struct entry *e)
 {
-    const struct job_key key = {.id = e->job.id, .index = e->job.index};
     struct job_view v;
-    int r = view(cx, call, w, &key, true, &v);
+    int r = view(cx, call, w, i, true, &v);
 
     e->stale = false;
     if (r < 0)
@@ -210,25 +241,18 @@ static void begin_answer(const struct wait *w, struct wire_writer *to)
 static size_t told_jobs(const struct wait *w)
 {
     if (w->in.any)
-        return w->first.id > 0;
+        return w->has_first;
     return w->n < JOBS_MAX ? w->n : JOBS_MAX;
 }
 
-static struct job_key key_of(const struct wait *w, size_t i)
-{
-    if (!w->entries)
-        return w->ids.list.keys[i];
-    return (struct job_key){.id = w->entries[i].job.id, .index = w->entries[i].job.index};
-}
-
 /* Writes a job, unless it was purged. */
-static void put_job(struct volt_cx *cx, struct call *call, struct wait *w,
-                    const struct job_key *key, struct wire_writer *to)
+static void put_job(struct volt_cx *cx, struct call *call, struct wait *w, size_t i,
+                    struct wire_writer *to)
 {
     size_t before = wire_buf_len(to->out);
     struct job_view v;
 
-    if (view(cx, call, w, key, false, &v) == 0) {
+    if (view(cx, call, w, i, false, &v) == 0) {
         job_write(to, NULL, &v, JOB_ALL_FIELDS, 0);
         job_view_fini(&v);
     }
@@ -249,7 +273,6 @@ static enum volt_poll answer_unfinished(struct call *call, const struct wait *w)
 static enum volt_poll choose_poll(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     for (; w->chosen < w->n; w->chosen++) {
-        const struct job_key key = key_of(w, w->chosen);
         const bool counts = w->chosen % SKIPPED == 0;
         const bool ended = !w->entries || w->entries[w->chosen].left == 0;
         struct job_view v;
@@ -258,11 +281,12 @@ static enum volt_poll choose_poll(struct volt_cx *cx, struct call *call, struct 
             return VOLT_PENDING;
         if (counts)
             call_did(call, 1, 0);
-        if (!ended || view(cx, call, w, &key, true, &v) < 0)
+        if (!ended || view(cx, call, w, w->chosen, true, &v) < 0)
             continue;
         if (v.status.state == JOB_DONE &&
-            (!w->first.id || v.status.ended_usec < w->first_usec)) {
-            w->first = key;
+            (!w->has_first || v.status.ended_usec < w->first_usec)) {
+            w->has_first = true;
+            w->first = w->chosen;
             w->first_usec = v.status.ended_usec;
             w->exit_code = v.exit_code;
         }
@@ -290,10 +314,10 @@ static enum volt_poll answer_poll(struct volt_cx *cx, struct call *call, struct 
     while (reply.error == 0 && w->put < told_jobs(w)) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        const struct job_key key = w->in.any ? w->first : key_of(w, w->put);
+        const size_t i = w->in.any ? w->first : w->put;
 
         w->put++;
-        put_job(cx, call, w, &key, &reply);
+        put_job(cx, call, w, i, &reply);
     }
     wire_close(&reply, ']');
     wire_put_int(&reply, "exit_code", w->exit_code);
@@ -390,18 +414,17 @@ static enum volt_poll check_poll(struct volt_cx *cx, struct call *call, struct w
                                  int *ret)
 {
     for (; w->checked < w->ids.list.n; w->checked++) {
-        const struct job_key *key = &w->ids.list.keys[w->checked];
         struct job_view v;
 
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        *ret = view(cx, call, w, key, true, &v);
+        *ret = view(cx, call, w, w->checked, true, &v);
         if (*ret == -ENOENT && w->in.forgotten) {
             *ret = 0;
             continue;
         }
         if (*ret < 0) {
-            (void)no_answer(call, *ret, key);
+            (void)no_answer(call, *ret, &w->ids.list.keys[w->checked]);
             return VOLT_READY;
         }
         job_view_fini(&v);
@@ -463,7 +486,6 @@ static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
     w->looks = (struct query_looks){.core = core,
                                     .asker = *call_asker(call),
                                     .kept = true,
-                                    .end_is_enough = true,
                                     .quota = call_quota(call)};
     w->told_left = UINT64_MAX;
     return 0;
@@ -530,7 +552,7 @@ static enum volt_poll sum_poll(struct volt_cx *cx, struct call *call, struct wai
 
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        int r = look(cx, call, w, &e);
+        int r = look(cx, call, w, w->looked, &e);
         if (r == -ENOENT && may_be_gone(w))
             note_gone(w, &e);
         else if (r < 0)
@@ -556,7 +578,7 @@ static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
             call_did(call, 1, 0);
         if (!e->stale)
             continue;
-        int r = look(cx, call, w, e);
+        int r = look(cx, call, w, w->looked, e);
         if (r == 0)
             continue;
         if ((w->told_left == UINT64_MAX && !may_be_gone(w)) || r != -ENOENT) {

@@ -1,5 +1,4 @@
-/* Looks at single jobs and elements, in memory (also ends of purged jobs) and in the
- * store, and at their output. */
+/* Looks at single jobs and elements, in memory and in the store, and at their output. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include "daemon/core/parts.h"
 #include "daemon/core/phase.h"
 #include "daemon/core/table.h"
-#include "daemon/core/tombstones.h"
 #include "daemon/output/output.h"
 #include "daemon/query/history.h"
 #include "daemon/query/view.h"
@@ -32,7 +30,6 @@ static int get_locked(struct core *core, const struct asker *asker, uint64_t id,
 {
     int64_t offset;
     struct job *job = jobs_find(core, asker, id, index, &offset);
-    const struct tombstone *past;
     const struct orphan *o;
 
     if (job) {
@@ -40,11 +37,6 @@ static int get_locked(struct core *core, const struct asker *asker, uint64_t id,
             jobs_view_status(job, offset, ret);
         else
             jobs_view(core, job, offset, ret);
-        return 0;
-    }
-    past = index < 0 ? tombstones_find(parts_of(core)->tombstones, id) : NULL;
-    if (past && auth_sees(asker, past->uid)) {
-        jobs_view_end(id, past->uid, past->ended_usec, &past->end, ret);
         return 0;
     }
     o = auth_sees(asker, getuid()) ? orphans_find(parts_of(core)->orphans, id, index)
@@ -61,7 +53,7 @@ static int get(struct core *core, const struct asker *asker, uint64_t id, int64_
 {
     core_lock(core);
     int r = get_locked(core, asker, id, index, status_only, ret);
-    *ret_deeper = (r < 0 || ret->forgotten) && is_kept_only(core, id, index);
+    *ret_deeper = r < 0 && is_kept_only(core, id, index);
     core_unlock(core);
     return r;
 }
@@ -156,7 +148,22 @@ static int view_of_page(const struct history *h, const struct job_key *key,
     return -ENOENT;
 }
 
-/* Chooses the page: an element near the previous one is read with those that follow. */
+/* Returns the last of the ids that memory does not know either, from `first` to at most
+ * `last`. */
+static uint64_t end_of_run(struct core *core, uint64_t first, uint64_t last)
+{
+    uint64_t id = first;
+
+    core_lock(core);
+    while (id < last && !table_get(parts_of(core)->table, id + 1))
+        id++;
+    core_did(core, id - first, 0, 0);
+    core_unlock(core);
+    return id;
+}
+
+/* Chooses the page: a job, with those that are looked at next; an element, with those
+ * near it if it is near the previous one. */
 static void choose_page(const struct query_looks *l, const struct job_key *key,
                         struct history *h)
 {
@@ -164,6 +171,12 @@ static void choose_page(const struct query_looks *l, const struct job_key *key,
     const int64_t by = key->index - l->index;
 
     h->index = h->index_last = key->index;
+    if (key->index < 0 && l->last > key->id) {
+        const uint64_t last = key->id + (uint64_t)more;
+
+        h->last = end_of_run(l->core, key->id, last < l->last ? last : l->last);
+        h->max = h->last - h->first + 1;
+    }
     if (key->index < 0 || key->id != l->id || l->index < 0)
         return;
     if (by > 0 && by <= NEIGHBOUR)
@@ -172,7 +185,8 @@ static void choose_page(const struct query_looks *l, const struct job_key *key,
         h->index -= more < h->index ? more : h->index;
 }
 
-static int read_page(struct volt_cx *cx, struct query_looks *l, const struct job_key *key)
+static int read_page(struct volt_cx *cx, struct query_looks *l, const struct job_key *key,
+                     bool alone, struct job_view *ret)
 {
     query_looks_fini(l);
     l->page = calloc(1, sizeof(*l->page));
@@ -186,31 +200,46 @@ static int read_page(struct volt_cx *cx, struct query_looks *l, const struct job
                                 .keys = true,
                                 .max = 1,
                                 .quota = l->quota};
-    choose_page(l, key, l->page);
+    if (!alone)
+        choose_page(l, key, l->page);
     int r = history_page(cx, l->page);
-    l->read = l->page->looked;
+    l->read += l->page->looked;
+    l->brief = l->status_only;
+    for (size_t i = 0; l->brief && i < l->page->n; i++)
+        job_view_fini(&l->page->views[i]); /* specs: the page lives long */
+    return r < 0 ? r : view_of_page(l->page, key, ret);
+}
+
+/* Reads a page with the job or element, and copies its view. -ENOENT: the store lacks it;
+ * -errno of reading. Where another job of the page was purged meanwhile, or is damaged,
+ * it is read alone. */
+static int read_near(struct volt_cx *cx, struct query_looks *l, const struct job_key *key,
+                     struct job_view *ret)
+{
+    int r = read_page(cx, l, key, false, ret);
+
+    if (r < 0 && r != -ENOMEM && l->page->first != l->page->last)
+        r = read_page(cx, l, key, true, ret);
     return r;
 }
 
 static int look(struct volt_cx *cx, struct query_looks *l, const struct job_key *key,
                 struct job_view *ret)
 {
-    struct job_view kept;
     bool deeper;
     int r = get(l->core, &l->asker, key->id, key->index, l->status_only, ret, &deeper);
 
     l->read = 0;
-    if (!deeper || !l->kept || (r == 0 && l->end_is_enough))
+    if (!deeper || !l->kept)
         return r;
-    int found = view_of_page(l->page, key, &kept);
-    if (found < 0 && (found = read_page(cx, l, key)) == 0)
-        found = view_of_page(l->page, key, &kept);
+    if (l->brief && !l->status_only)
+        query_looks_fini(l);
+    r = view_of_page(l->page, key, ret);
+    if (r < 0)
+        r = read_near(cx, l, key, ret);
     l->id = key->id;
     l->index = key->index;
-    if (found < 0)
-        return found == -ENOENT ? r : found; /* a view of a purged job owns nothing */
-    *ret = kept;
-    return 0;
+    return r;
 }
 
 int query_looks_next(struct volt_cx *cx, struct query_looks *l, const struct job_key *key,

@@ -20,19 +20,20 @@ int query_get(struct core *core, const struct asker *asker, uint64_t id, int64_t
 /* Like query_get(), but also reads the store. */
 int query_look(struct volt_cx *cx, struct core *core, const struct asker *asker,
                uint64_t id, int64_t index, struct job_view *ret);
-/* Many looks like query_look(), best in the order of the keys: elements of an array that
- * only the store has are read a page at a time. */
+/* Many looks like query_look(), best in the order of the keys: elements of an array, and
+ * jobs of a run, that only the store has are read a page at a time. */
 struct history;
 struct query_looks {
     struct core *core; /* set by the caller, with the next six */
     struct asker asker;
     bool kept;            /* also read the store; otherwise like query_get() */
-    bool end_is_enough;   /* do not read the store for jobs whose end memory knows */
     bool status_only;     /* of jobs in memory: neither spec nor what they wait for */
+    uint64_t last;        /* the next looks are at all jobs up to this id; 0: not known */
     size_t most;          /* entries to read from the store at a time, at least 1 */
     struct quota *quota;  /* charged with each look; may be NULL */
     size_t read;          /* entries that the latest look read from the store */
-    struct history *page; /* private, like the rest: latest page of one array */
+    struct history *page; /* private, like the rest: the latest page ... */
+    bool brief;           /* ... without specs */
     uint64_t id;
     int64_t index;
 };

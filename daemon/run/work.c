@@ -271,6 +271,7 @@ static void settle_end(struct work *w, const struct job_event *exited)
 
     core_begin(&tx, w->core);
     const uint64_t id = w->job->id;
+    w->job->unstored |= w->leaf.commit.status < 0;
     if (jobs_status(w->job, w->offset)->state != JOB_DONE)
         r = core_settle(&tx, w->job, w->offset, exited);
     if (r == 0 && !jobs_left(w->job, jobs_status(w->job, w->offset)))

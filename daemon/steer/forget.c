@@ -14,7 +14,6 @@
 #include "daemon/core/keys.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/table.h"
-#include "daemon/core/tombstones.h"
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/output/output.h"
 #include "daemon/query/view.h"
@@ -59,10 +58,11 @@ static int collect(void *arg, const struct job_view *v)
     return 0;
 }
 
-/* Lock held. Returns whether the job's end still has work to do; NULL: not in memory. */
+/* Lock held. Returns whether the job's end still has work to do, or is not stored; NULL:
+ * not in memory. */
 static bool is_at_work(const struct core *core, uint64_t id, const struct job *job)
 {
-    return (job && job->tasks) || dependencies_is_awaited(core, id);
+    return (job && (job->tasks || job->unstored)) || dependencies_is_awaited(core, id);
 }
 
 /* Lock held. Removes the job from memory. False: it, or a part of it, has not ended. */
@@ -73,7 +73,6 @@ static bool leave(struct core *core, uint64_t id, struct siphash128 key, struct 
     if ((job && !jobs_done(job)) || is_at_work(core, id, job))
         return false;
     keys_free(parts_of(core)->keys, key, id);
-    tombstones_remove(parts_of(core)->tombstones, id);
     if (job)
         job_leave(tx, job);
     return true;

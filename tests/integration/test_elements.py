@@ -130,7 +130,7 @@ def test_elements_that_come_and_go_meanwhile(private):
 def test_what_is_forgotten_has_no_elements(private):
     private.start(config="[Store]\nKeepEndedJobs=1\nKeepHistoryJobs=1\n")
     with private.connect() as v:
-        ident = submit(v, kind="noop", array={"first": 1, "last": 3})
+        ident = submit(v, kind="noop", array={"first": 1, "last": 3}, key="its end is kept with that")
         wait(v, ident)
         wait(v, *v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * 9})["ids"])
 

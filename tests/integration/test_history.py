@@ -65,6 +65,9 @@ def test_every_kept_job_is_answered(house):
             assert ok(v, "Get", id=ids[1] + "_3")["job"]["exit_code"] == 3
             assert v.call(JOBS + "Get", {"id": ids[1] + "_5"})["error"] == JOBS + "NoSuchJob"
             assert wait(v, [ids[0], ids[1] + "_2", ids[5]])["exit_code"] == 7
+            whole = wait(v, [ids[1]])
+            assert (whole["total"], whole["failed"], whole["exit_code"]) == (5, 4, 4)
+            assert whole["jobs"] == [array]
             assert v.call(JOBS + "Signal", {"id": ids[0], "signal": "TERM"})["error"] == JOBS + "NotRunning"
             assert ok(v, "Cancel", ids=[ids[0]])["count"] == 0
         private.stop()

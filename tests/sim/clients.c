@@ -393,6 +393,9 @@ static enum volt_poll look_poll(struct volt_cx *cx, struct client *c)
     struct job_view v;
     int r = query_look(cx, sim.core, &c->asker, c->id, c->index, &v);
 
+    if (r == -ENOENT && disk_keeps(c->id))
+        sim_violation("job %llu_%lld is durable, and found nowhere",
+                      (unsigned long long)c->id, (long long)c->index);
     if (r == -ENOENT)
         return VOLT_READY;
     if (r < 0) { /* no memory */

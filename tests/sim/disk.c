@@ -36,6 +36,8 @@ struct disk_store {
 static struct disk_store *disk; /* of the voltd that lives; NULL: none */
 static struct {
     bool full, failing, slow;
+    uint64_t *forgotten; /* jobs that the voltd that lives asked to forget */
+    size_t nforgotten;
 } state;
 
 static struct disk_store *of(struct store *s)
@@ -70,6 +72,14 @@ uint64_t disk_seq(void)
 
 bool disk_has(uint64_t id)
 {
+    return image_has(id);
+}
+
+bool disk_keeps(uint64_t id)
+{
+    for (size_t i = 0; i < state.nforgotten; i++)
+        if (state.forgotten[i] == id)
+            return false;
     return image_has(id);
 }
 
@@ -447,8 +457,10 @@ static int retention_forget(struct store *store, const uint64_t *ids, size_t n,
 {
     struct entry *e = n ? entry_new() : NULL;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         entry_add_forget(e, ids[i]);
+        SIM_PUSH(state.forgotten, state.nforgotten, ids[i]);
+    }
     enter(of(store), e, c);
     return 0;
 }
@@ -492,6 +504,9 @@ void disk_reset(void)
 {
     image_reset();
     disk = NULL;
+    sim_free(state.forgotten);
+    state.forgotten = NULL;
+    state.nforgotten = 0;
     state.full = state.failing = state.slow = false;
 }
 
@@ -515,6 +530,7 @@ int store_sqlite_open(const struct store_sqlite_options *o, struct store **ret,
     for (size_t i = 0; i < STORE_ID_SIZE; i++)
         s->life = s->life * 31 + o->boot_id[i] + 7u * o->generation[i];
     disk = s;
+    state.nforgotten = 0;
     *ret = &s->store;
     return 0;
 }

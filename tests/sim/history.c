@@ -179,7 +179,7 @@ static void reload(void)
 {
     sim.config.slots = 1 + sim_below(4);
     sim.config.start_ahead = sim_one_in(3) ? sim_below(4) : 16;
-    sim.config.keep_ended_jobs = 1 + sim_below(30);
+    sim.config.keep_ended_jobs = sim_below(30);
     sim.config.max_running_per_user = sim_one_in(3) ? 1 + sim_below(3) : 0;
     inside_note_slots();
     sim_trace("reload: %u slots", (unsigned)sim.config.slots);
@@ -456,7 +456,7 @@ static void choose_config(void)
     sim.config.slots = 1 + sim_below(4);
     if (sim_one_in(4))
         sim.config.start_ahead = sim_below(4);
-    sim.config.keep_ended_jobs = 1 + sim_below(40);
+    sim.config.keep_ended_jobs = sim_below(40);
     sim.config.max_jobs_per_user = sim_one_in(8) ? 10 : 1000;
     sim.config.max_running_per_user = sim_one_in(4) ? 1 + sim_below(3) : 0;
     sim.config.fold_output = sim_one_in(3) ? 100 : 65536;

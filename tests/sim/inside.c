@@ -100,12 +100,14 @@ static struct recount recount(struct core *core)
     return r;
 }
 
-/* The oldest that has ended: others have to look at its elements first. */
-static bool is_looked_at(const struct core *core)
+/* The oldest that has ended: others have to look at its elements first, or its end is not
+ * durable yet. */
+static bool has_to_stay(const struct core *core)
 {
     const struct job *oldest = list_thing(core->ended.first, struct job, node);
 
-    return oldest->elements && oldest->elements->followers.n;
+    return (oldest->elements && oldest->elements->followers.n) ||
+           (!oldest->is_history && oldest->barrier > core->dispatcher.barrier_done);
 }
 
 void oracle_check_core(void)
@@ -132,7 +134,7 @@ void oracle_check_core(void)
                       (unsigned long long)r.lent, core->counts.slots_lent);
     if (core->ended_weight > core->limits.keep_ended_jobs + HEAVIEST &&
         core->ended.first != core->ended.last && !core->dispatcher.more &&
-        !core->dispatcher.starved && !is_looked_at(core))
+        !core->dispatcher.starved && !has_to_stay(core))
         sim_violation("ended jobs weigh %llu in memory, and %llu are to be kept",
                       (unsigned long long)core->ended_weight,
                       (unsigned long long)core->limits.keep_ended_jobs);

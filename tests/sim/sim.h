@@ -129,6 +129,8 @@ void disk_set_slow(bool slow);
 /* The numbers of news that have been given. */
 uint64_t disk_seq(void);
 bool disk_has(uint64_t id);
+/* The same, and no voltd that lives has asked to forget it. */
+bool disk_keeps(uint64_t id);
 /* Nothing is on its way. */
 bool disk_is_idle(void);
 

@@ -67,14 +67,26 @@ void managed_stop(struct core *core, struct volt_runtime *rt)
     volt_runtime_free(rt);
 }
 
-int managed_up(const struct config *config, struct volt_runtime **ret_rt,
-               struct core **ret_core)
+static int up_with(const struct config *config, struct store *store,
+                   struct volt_runtime **ret_rt, struct core **ret_core)
 {
     if (managed_make(NULL) < 0)
         return -1;
     *ret_rt = lone_runtime();
-    *ret_core = managed_start(config, *ret_rt);
+    *ret_core = managed_start_with(config, *ret_rt, store);
     return 0;
+}
+
+int managed_up(const struct config *config, struct volt_runtime **ret_rt,
+               struct core **ret_core)
+{
+    return up_with(config, store_memory_new(), ret_rt, ret_core);
+}
+
+int managed_up_on_disk(const struct config *config, struct volt_runtime **ret_rt,
+                       struct core **ret_core)
+{
+    return up_with(config, NULL, ret_rt, ret_core);
 }
 
 int managed_down(struct core *core, struct volt_runtime *rt)

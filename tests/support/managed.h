@@ -27,6 +27,9 @@ void managed_stop(struct core *core, struct volt_runtime *rt);
  * worker (lone.h). 0; -1. */
 int managed_up(const struct config *config, struct volt_runtime **ret_rt,
                struct core **ret_core);
+/* The same on disk: what has left memory is read from the store. */
+int managed_up_on_disk(const struct config *config, struct volt_runtime **ret_rt,
+                       struct core **ret_core);
 int managed_down(struct core *core, struct volt_runtime *rt);
 
 /* Calls fn for up to limit jobs of those that are kept, from the cursor on: the walk to

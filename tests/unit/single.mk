@@ -15,5 +15,5 @@ SINGLE := \
     test_record_damage test_replacement test_reserve test_resources test_retry test_ring test_rlimit \
     test_rng test_search test_session test_session_env test_shell_words test_siphash test_spec \
     test_spec_defaults test_spec_edit test_spec_fails test_spec_json test_spec_local test_sqlite_row test_stdin_file \
-    test_store test_table test_table_fit test_task test_term test_tombstones test_treap test_tries \
+    test_store test_table test_table_fit test_task test_term test_treap test_tries \
     test_users test_version test_view test_watermark test_wheel_places test_when test_why test_witness
