@@ -44,8 +44,6 @@ struct submit_options {
 /* Parses the options. Returns SUBMIT_GO, or the exit code after --help or an error
  * message. */
 int submit_parse(struct submit_options *o, int argc, char **argv);
-/* Returns the option that sets a member of the spec; NULL: none. */
-const char *submit_option_of(const char *member, size_t len);
 /* Completes the spec. Adds the environment of this process, for a daemon of our own or
  * with --all-env, and -E over it. Then checks the command as the job will find it, and
  * its paths. Returns SUBMIT_GO, or the exit code. */

@@ -3,6 +3,7 @@
 #include "daemon/job/account_path.def"
 #include "client/check_command.h"
 #include "client/check_paths.h"
+#include "client/field_options.h"
 #include "client/options.h"
 #include "client/import.h"
 #include "client/index_list.h"
@@ -12,7 +13,6 @@
 #include "client/reconnect.h"
 #include "client/script.h"
 #include "client/say.h"
-#include "client/size.h"
 #include "client/slurm_advice.h"
 #include "client/spec_build.h"
 #include "client/submit.h"
@@ -29,54 +29,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *submit_option_of(const char *member, size_t len)
-{
-    static const struct {
-        const char *member, *option;
-    } names[] = {
-        {"after", "--after"},
-        {"argv", "command"},
-        {"array", "--array"},
-        {"at_usec", "--at"},
-        {"claims", "--lock, --sem or --rate"},
-        {"cwd", "--chdir"},
-        {"delay_usec", "--in"},
-        {"duration_usec", "--duration"},
-        {"env", "--env"},
-        {"error_path", "--error"},
-        {"hold", "--hold"},
-        {"key", "--key"},
-        {"kill_after_usec", "--kill-after"},
-        {"kill_mode", "--kill-mode"},
-        {"kind", "--kind"},
-        {"labels", "--label"},
-        {"limits", "--output-limit"},
-        {"name", "--name"},
-        {"on_exists", "--if-exists"},
-        {"on_lost", "--on-lost"},
-        {"open_mode", "--open-mode"},
-        {"output", "--output"},
-        {"output_path", "--output"},
-        {"output_split", "--error=file"},
-        {"priority", "--priority"},
-        {"queue", "--queue"},
-        {"retry", "--retry"},
-        {"script", "script"},
-        {"shell", "--shell"},
-        {"start_by_usec", "--start-by"},
-        {"stdin", "--stdin"},
-        {"stdin_data", "--stdin"},
-        {"stop_signal", "--stop-signal"},
-        {"success_codes", "--success"},
-        {"timeout_usec", "--timeout"},
-        {"umask", "--umask"},
-    };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strlen(names[i].member) == len && memcmp(names[i].member, member, len) == 0)
-            return names[i].option;
-    return NULL;
-}
-
 /* --- one option --------------------------------------------------------------------- */
 
 static int set_text(struct submit_options *o, const char *name, const char *value)
@@ -84,20 +36,8 @@ static int set_text(struct submit_options *o, const char *name, const char *valu
     json_t *s = json_string(value);
     if (s && json_object_set_new(o->spec, name, s) == 0)
         return 0;
-    say("%s: not UTF-8", submit_option_of(name, strlen(name)));
+    say("%s: not UTF-8", field_option_of(name));
     return -EINVAL;
-}
-
-static int set_priority(struct submit_options *o, const char *text)
-{
-    char *end;
-    errno = 0;
-    long long n = strtoll(text, &end, 10);
-    if (errno || end == text || *end) {
-        say("--priority: %s is not a number from -1000 to 1000", text);
-        return -EINVAL;
-    }
-    return json_object_set_new(o->spec, "priority", json_integer(n));
 }
 
 static int set_umask(struct submit_options *o, const char *text)
@@ -112,42 +52,14 @@ static int set_umask(struct submit_options *o, const char *text)
     return set_text(o, "umask", text);
 }
 
-static int set_time(struct submit_options *o, const char *name, const char *option,
-                    const char *text)
-{
-    struct volt_error err;
-    int r = spec_build_time(o->spec, name, text, &err);
-    if (r < 0)
-        say("--%s: %s", option, err.text);
-    return r;
-}
-
-/* Sets a member of `limits`; takes value. Returns 0 or negative. */
-static int put_limit(struct submit_options *o, const char *name, json_t *value)
-{
-    return json_object_set_new(limits_in(o->spec), name, value);
-}
-
-static int set_limit(struct submit_options *o, const char *name, const char *option,
-                     const char *text)
-{
-    uint64_t bytes;
-
-    if (size_parse(text, &bytes) < 0 || bytes == 0) {
-        say("--%s: %s is not a size like 64K, 10M or 1G", option, text);
-        return -EINVAL;
-    }
-    return put_limit(o, name, json_integer((json_int_t)bytes));
-}
-
 static int set_path(struct submit_options *o, const char *name, const char *path)
 {
     struct volt_error err;
     int r = spec_build_path(o->spec, name, path, &err);
     if (strcmp(name, "output_path") == 0 || strcmp(name, "error_path") == 0)
-        slurm_advice_path(submit_option_of(name, strlen(name)), path);
+        slurm_advice_path(field_option_of(name), path);
     if (r < 0)
-        say("%s: %s", submit_option_of(name, strlen(name)), err.text);
+        say("%s: %s", field_option_of(name), err.text);
     return r;
 }
 
@@ -362,37 +274,19 @@ static int take_mode(struct submit_options *o, int key, const char *arg)
 /* Takes options that are fields of the spec. */
 static int take_field(struct submit_options *o, int key, const char *arg)
 {
+    struct volt_error err;
+    int r = field_option_take(o->spec, key, arg, false, &err);
+    if (r < 0)
+        say("%s", err.text);
+    if (r <= 0)
+        return r;
     switch (key) {
-    case 'n':
-        return set_text(o, "name", arg);
-    case 'q':
-        return set_text(o, "queue", arg);
-    case 'p':
-        return set_priority(o, arg);
     case 'd':
         return slurm_advice_value(arg) ? -EINVAL : set_path(o, "cwd", arg);
     case OPT_SAME_DIR:
         return set_path(o, "cwd", ".");
-    case OPT_TIMEOUT:
-        return set_time(o, "timeout_usec", "timeout", arg);
-    case OPT_KILL_AFTER:
-        return set_time(o, "kill_after_usec", "kill-after", arg);
-    case OPT_OUTPUT_LIMIT:
-        return set_limit(o, "output_bytes", "output-limit", arg);
     case OPT_STOP_SIGNAL:
         return set_signal(o, arg);
-    case OPT_KILL_MODE:
-        return set_text(o, "kill_mode", arg);
-    case OPT_ON_LOST:
-        return set_text(o, "on_lost", arg);
-    case OPT_KEY:
-        return set_text(o, "key", arg);
-    case OPT_IF_EXISTS:
-        return set_text(o, "on_exists", arg);
-    case OPT_KIND:
-        return set_text(o, "kind", arg);
-    case OPT_DURATION:
-        return set_time(o, "duration_usec", "duration", arg);
     case OPT_UMASK:
         return set_umask(o, arg);
     case OPT_STDIN:
@@ -401,14 +295,10 @@ static int take_field(struct submit_options *o, int key, const char *arg)
         return set_output(o, arg);
     case OPT_ERROR:
         return set_error(o, arg);
-    case OPT_OPEN_MODE:
-        return set_text(o, "open_mode", arg);
     case OPT_LABEL:
         return add_label(o, arg);
     case OPT_ARRAY:
         return set_array(o, arg);
-    case OPT_SHELL:
-        return set_text(o, "shell", arg);
     default:
         return limit_option_take(o->spec, key, arg, false) == 0 ? 0 : -EINVAL;
     }
@@ -470,7 +360,8 @@ static int capture(struct submit_options *o)
         return 0;
     if (o->slurm)
         (void)json_object_set_new(o->spec, "slurm", json_true());
-    if (!o->no_limits && put_limit(o, "rlimits", spec_build_rlimits()) < 0)
+    if (!o->no_limits &&
+        json_object_set_new(limits_in(o->spec), "rlimits", spec_build_rlimits()) < 0)
         return -ENOMEM;
     if (!o->has_umask)
         (void)json_object_set_new(o->spec, "umask",

@@ -3,6 +3,7 @@
 #include "client/array_advice.h"
 #include "client/autostart.h"
 #include "client/each_line.h"
+#include "client/field_options.h"
 #include "client/id_range.h"
 #include "client/job_files.h"
 #include "client/last_list.h"
@@ -11,7 +12,6 @@
 #include "client/script.h"
 #include "client/job_view.h"
 #include "client/key_differs.h"
-#include "client/limit_options.h"
 #include "client/list_advice.h"
 #include "client/say.h"
 #include "client/slurm_advice.h"
@@ -91,13 +91,7 @@ static bool say_option(const struct client_reply *error)
     if (!client_error_is(error, "InvalidParameter") ||
         (!input && strncmp(parameter, "spec.", 5) != 0))
         return false;
-    const char *member = parameter + 5;
-    size_t len = strcspn(member, ".[");
-    const char *limit =
-        strncmp(member, "limits.", 7) == 0 ? limit_option_of(member + 7) : NULL;
-    const char *option = input   ? "--stdin"
-                         : limit ? limit
-                                 : submit_option_of(member, len);
+    const char *option = input ? "--stdin" : field_option_of(parameter + 5);
     if (!option)
         return false;
     term_clean(job_view_string(error->parameters, "reason"), text, sizeof(text));

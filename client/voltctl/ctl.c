@@ -2,7 +2,9 @@
 #include "client/voltctl/ctl.h"
 #include "wire/accounts.h"
 #include "wire/duration.h"
+#include "client/field_options.h"
 #include "client/job_view.h"
+#include "client/limit_options.h"
 #include "client/say.h"
 #include "client/spec_build.h"
 #include "client/term.h"
@@ -135,51 +137,44 @@ int ctl_open(struct ctl *ctl, enum address_endpoint which)
     return CTL_EXIT_NO_DAEMON;
 }
 
+/* Returns the option that set a parameter of a call; NULL: none. */
+static const char *option_of(const char *parameter)
+{
+    static const char *const fields[][2] = {
+        {"filter.states", "--state"},
+        {"filter.results", "--result"},
+        {"filter.name", "--name"}, /* and name_glob */
+        {"filter.user", "--owner"},
+        {"filter.queue", "--queue"},
+        {"filter.labels", "--label"},
+        {"filter.has_labels", "--label"},
+        {"after", "--after"},
+        {"changes.after", NULL}, /* names the job by its place */
+        {"changes.limits", "--mem"}};
+    const char *limit = strncmp(parameter, "changes.limits.", 15) == 0
+                            ? limit_option_of(parameter + 15)
+                            : NULL;
+    for (size_t i = 0; !limit && i < sizeof(fields) / sizeof(fields[0]); i++)
+        if (strncmp(parameter, fields[i][0], strlen(fields[i][0])) == 0)
+            return fields[i][1];
+    return limit || strncmp(parameter, "changes.", 8) != 0
+               ? limit
+               : field_option_of(parameter + 8);
+}
+
 /* Prints the daemon's refusal of an option's value with the name of the option, as an
  * error of usage. */
 static bool say_option_error(const struct client_reply *reply)
 {
-    static const struct {
-        const char *field, *option;
-    } fields[] = {{"filter.states", "state"},
-                  {"filter.results", "result"},
-                  {"filter.name", "name"}, /* and name_glob */
-                  {"filter.user", "owner"},
-                  {"filter.queue", "queue"},
-                  {"filter.labels", "label"},
-                  {"filter.has_labels", "label"},
-                  {"after", "after"},
-                  {"changes.queue", "queue"},
-                  {"changes.priority", "priority"},
-                  {"changes.name", "name"},
-                  {"changes.delay_usec", "in"},
-                  {"changes.at_usec", "at"},
-                  {"changes.start_by_usec", "start-by"},
-                  {"changes.claims", "lock, --sem or --rate"},
-                  {"changes.timeout_usec", "timeout"},
-                  {"changes.kill_after_usec", "kill-after"},
-                  {"changes.output_bytes", "output-limit"},
-                  {"changes.limits.memory_max", "mem"},
-                  {"changes.limits.memory_high", "mem-high"},
-                  {"changes.limits.swap_max", "swap"},
-                  {"changes.limits.pids_max", "pids-max"},
-                  {"changes.limits.cpu_max", "cpu-max"},
-                  {"changes.limits.cpu_weight", "cpu-weight"},
-                  {"changes.limits.io_weight", "io-weight"},
-                  {"changes.limits", "mem"}};
-    const char *parameter = job_view_string(reply->parameters, "parameter");
+    const char *option = option_of(job_view_string(reply->parameters, "parameter"));
     const char *reason = job_view_string(reply->parameters, "reason");
-    if (!client_error_is(reply, "InvalidParameter"))
+    if (!client_error_is(reply, "InvalidParameter") || !option)
         return false;
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-        if (strncmp(parameter, fields[i].field, strlen(fields[i].field)) == 0) {
-            if (*reason)
-                say("--%s: %s", fields[i].option, reason);
-            else
-                say("--%s: this voltd does not know it: it is older", fields[i].option);
-            return true;
-        }
-    return false;
+    if (*reason)
+        say("%s: %s", option, reason);
+    else
+        say("%s: this voltd does not know it: it is older", option);
+    return true;
 }
 
 int ctl_refused(const struct client_reply *reply)

@@ -1,12 +1,11 @@
 /* voltctl edit and voltctl first: change waiting jobs. */
 #include "client/after.h"
+#include "client/field_options.h"
 #include "client/id_range.h"
 #include "client/job_view.h"
 #include "client/limit_options.h"
 #include "client/say.h"
-#include "client/size.h"
 #include "client/slurm_advice.h"
-#include "client/spec_build.h"
 #include "client/submit_conditions.h"
 #include "client/submit_table.h"
 #include "client/voltctl/verbs.h"
@@ -140,43 +139,6 @@ struct edit {
 enum { PART_TIME = 1, PART_AFTER = 2, PART_CLAIMS = 4, PARTS = 3 };
 #define NO_PART(part) ((part) << PARTS)
 
-static int set_priority(struct ctl *ctl, json_t *changes, const char *text)
-{
-    char *end;
-    errno = 0;
-    long long n = strtoll(text, &end, 10);
-    if (errno || end == text || *end)
-        return ctl_usage(ctl, "--priority: %s is not a number from -1000 to 1000", text);
-    (void)json_object_set_new(changes, "priority", json_integer(n));
-    return CTL_EXIT_OK;
-}
-
-static int set_text(struct ctl *ctl, json_t *changes, const char *name, const char *text)
-{
-    if (json_object_set_new(changes, name, json_string(text)) == 0)
-        return CTL_EXIT_OK;
-    return ctl_usage(ctl, "--%s: not UTF-8", name);
-}
-
-static int set_time(struct ctl *ctl, json_t *changes, const char *name,
-                    const char *option, const char *text)
-{
-    struct volt_error err;
-    if (spec_build_time(changes, name, strcmp(text, NONE) == 0 ? "0" : text, &err) == 0)
-        return CTL_EXIT_OK;
-    return ctl_usage(ctl, "--%s: %s", option, err.text);
-}
-
-static int set_output(struct ctl *ctl, json_t *changes, const char *text)
-{
-    uint64_t bytes = 0;
-    if (strcmp(text, NONE) != 0 && size_parse(text, &bytes) < 0)
-        return ctl_usage(ctl, "--output-limit: %s is not a size like 4096, 10M or 1G",
-                         text);
-    (void)json_object_set_new(changes, "output_bytes", json_integer((json_int_t)bytes));
-    return CTL_EXIT_OK;
-}
-
 static void set_number(json_t *changes, const char *name, json_int_t n)
 {
     (void)json_object_set_new(changes, name, json_integer(n));
@@ -253,18 +215,20 @@ static int take_filter(struct edit *e, int key, const char *arg)
 static int take(struct ctl *ctl, struct edit *e, int key)
 {
     const char *arg = ctl->options.arg;
+    struct volt_error err;
     int r = take_filter(e, key, arg);
     if (r != 0)
         return r < 0 ? CTL_EXIT_USAGE : CTL_EXIT_OK;
     r = e->changes ? limit_option_take(e->changes, key, arg, true) : 1;
     if (r <= 0)
         return r < 0 ? CTL_EXIT_USAGE : CTL_EXIT_OK;
+    r = e->changes ? field_option_take(e->changes, key, arg, true, &err) : 1;
+    if (r <= 0)
+        return r < 0 ? ctl_usage(ctl, "%s", err.text) : CTL_EXIT_OK;
     switch (key) {
     case 'a':
         e->all = true;
         break;
-    case 'n':
-        return set_text(ctl, e->changes, "name", arg);
     case OPT_NOW:
         set_number(e->changes, "delay_usec", 0);
         set_number(e->changes, "at_usec", 0);
@@ -275,16 +239,6 @@ static int take(struct ctl *ctl, struct edit *e, int key)
     case OPT_NO_AFTER:
         (void)json_object_set_new(e->changes, "after", json_array());
         break;
-    case OPT_TIMEOUT:
-        return set_time(ctl, e->changes, "timeout_usec", "timeout", arg);
-    case OPT_KILL_AFTER:
-        return set_time(ctl, e->changes, "kill_after_usec", "kill-after", arg);
-    case OPT_OUTPUT_LIMIT:
-        return set_output(ctl, e->changes, arg);
-    case 'q':
-        return set_text(ctl, e->changes, "queue", arg);
-    case 'p':
-        return set_priority(ctl, e->changes, arg);
     case OPT_QUIET:
         e->quiet = true;
         break;
