@@ -9,7 +9,10 @@
  * for their maintenance. Nobody is woken for the loop when the leader leaves it: most
  * polls are far shorter than a hand-over, which costs two context switches. A long one is
  * noticed by a sentinel, which then leads (sentinel.c). Claims spare the leader while
- * another worker is parked (idle.h). */
+ * another worker is parked (idle.h).
+ *
+ * Rejected: a worker that falls asleep leaves the loop to one that is awake, always or
+ * while threads wait for processors. It makes 0.97 to 1.02 of the echoes over TCP. */
 #include "base/clock.h"
 #include "sched/sched.h"
 
