@@ -191,10 +191,9 @@ static int split(struct waiting *w)
     for (size_t at = 0, n; at < rq->nids; at += n) {
         struct portion *p = &w->portions[w->nportions++];
         n = rq->any ? rq->nids : id_portion(rq->ids + at, rq->nids - at);
-        p->ids = json_array();
-        for (size_t i = 0; i < n; i++)
-            if (json_array_append_new(p->ids, json_string(rq->ids[at + i])) < 0)
-                return -ENOMEM;
+        p->ids = id_list(rq->ids + at, n);
+        if (!p->ids)
+            return -ENOMEM;
         p->left = p->ends.total = n; /* until the first answer */
     }
     if (rq->nids == 1 && rq->total > 0)
@@ -433,9 +432,7 @@ static int print_events(const struct wait_request *rq)
         return 0;
     client_set_interrupt_fd(c, rq->interrupt);
     client_set_output_fd(c, STDOUT_FILENO);
-    json_t *ids = json_array();
-    for (size_t i = 0; i < rq->nids; i++)
-        (void)json_array_append_new(ids, json_string(rq->ids[i]));
+    json_t *ids = id_list(rq->ids, rq->nids);
     uint64_t left = 0;
     bool over = false;
     int r = client_send(c, "org.voltd.jobs.Watch",

@@ -469,14 +469,14 @@ int client_call(struct client *c, const char *method, json_t *parameters,
                 struct client_reply *ret)
 {
     int r = client_send(c, method, parameters, 0);
-    return r < 0 ? r : client_answer(c, ret);
+    return r < 0 ? r : client_answer_list(c, NULL, ret);
 }
 
 int client_call_fd(struct client *c, const char *method, json_t *parameters, int fd,
                    struct client_reply *ret)
 {
     int r = send_call(c, method, parameters, 0, fd);
-    return r < 0 ? r : client_answer(c, ret);
+    return r < 0 ? r : client_answer_list(c, NULL, ret);
 }
 
 int client_answer_list(struct client *c, struct client_list *list,
@@ -488,11 +488,6 @@ int client_answer_list(struct client *c, struct client_list *list,
         r = receive(c, CLIENT_FOREVER, list, ret);
     }
     return r < 0 ? r : 0;
-}
-
-int client_answer(struct client *c, struct client_reply *ret)
-{
-    return client_answer_list(c, NULL, ret);
 }
 
 /* Returns the end of the string at p. Mostly its first quote ends it, and memchr() is
@@ -583,8 +578,8 @@ static void no_such_queue(const struct client_reply *reply, char *buf, size_t si
     {
         const size_t at = n < 0 ? size : (size_t)n;
         if (at < size)
-            n += snprintf(buf + at, size - at, "%s%s", i ? ", " : "; there are: ",
-                          json_string_value(name));
+            n += snprintf(buf + at, size - at, "%s%s",
+                          i ? ", " : "; there are: ", json_string_value(name));
     }
 }
 

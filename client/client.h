@@ -101,8 +101,6 @@ int client_call(struct client *c, const char *method, json_t *parameters,
 /* Likewise, with a descriptor that goes with the call; borrows it. */
 int client_call_fd(struct client *c, const char *method, json_t *parameters, int fd,
                    struct client_reply *ret);
-/* Receives the reply of a call that was sent: the second half of client_call(). */
-int client_answer(struct client *c, struct client_reply *ret);
 
 /* A long list of a reply, as text: parsing it takes far longer than reading it. */
 struct client_list {
@@ -112,8 +110,9 @@ struct client_list {
     size_t len;
 };
 
-/* As client_answer(), but the list is an empty array in the parameters. A name spelt with
- * escapes is not recognised. */
+/* Receives the reply of a call that was sent: the second half of client_call(). list: is
+ * an empty array in the parameters; NULL: no list stays text. A name spelt with escapes
+ * is not recognised. */
 int client_answer_list(struct client *c, struct client_list *list,
                        struct client_reply *ret);
 /* Returns the next value of the list from *at on, NUL-terminated in place, and advances

@@ -98,3 +98,14 @@ size_t id_portion(char *const *ids, size_t n)
         bytes += strlen(ids[i++]) + 3; /* quotes and comma */
     return i;
 }
+
+json_t *id_list(char *const *ids, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list && i < n; i++)
+        if (json_array_append_new(list, json_string(ids[i])) < 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}

@@ -3,6 +3,7 @@
 #ifndef VOLT_CLIENT_ID_RANGE_H
 #define VOLT_CLIENT_ID_RANGE_H
 
+#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,8 @@ void id_range_text(const struct id_range *range, uint64_t n, char *buf, size_t s
 /* Writes the shortest text for n ids in their order: "12-40 50"; if that does not fit,
  * first and last. */
 void id_range_format(char *const *ids, size_t n, char *buf, size_t size);
+/* Returns an array of n ids for the protocol, new; NULL: no memory. */
+json_t *id_list(char *const *ids, size_t n);
 /* Returns how many of n ids, from the first on, fit into one message. */
 size_t id_portion(char *const *ids, size_t n);
 

@@ -1,5 +1,6 @@
 /* See outputs_watch.h and outputs.c. */
 #include "client/outputs_watch.h"
+#include "client/id_range.h"
 #include "client/inside.h"
 #include "client/job_view.h"
 #include "client/patience.h"
@@ -377,15 +378,11 @@ static int read_growth(struct watching *w)
 /* Returns the ids that were named, for a filter; of a single source its own. */
 static json_t *ids_of(const struct watching *w)
 {
-    const struct outputs_request *rq = w->o->rq;
-    json_t *ids = json_array();
     char id[48];
+    if (w->n > 1)
+        return id_list(w->o->rq->ids, w->o->rq->nids);
     outputs_id(w->first, id, sizeof(id));
-    if (w->n == 1)
-        (void)json_array_append_new(ids, json_string(id));
-    for (size_t i = 0; w->n > 1 && i < rq->nids; i++)
-        (void)json_array_append_new(ids, json_string(rq->ids[i]));
-    return ids;
+    return json_pack("[s]", id);
 }
 
 /* Prints a single source that is not watched yet, and watches it when it is time. */

@@ -93,10 +93,7 @@ static json_t *filter_of(char *const *ids, size_t nids)
 {
     if (id_portion(ids, nids) < nids)
         return NULL;
-    json_t *list = json_array();
-    for (size_t i = 0; i < nids; i++)
-        (void)json_array_append_new(list, json_string(ids[i]));
-    return json_pack("{s:o}", "ids", list);
+    return json_pack("{s:o}", "ids", id_list(ids, nids));
 }
 
 /* Starts the watch. Takes filter. after: from the first event on; otherwise from now.

@@ -59,7 +59,7 @@ static int forget_ids(struct ctl *ctl, struct clean *c, char *const *ids, size_t
     do {
         size_t n = c->keep > 0 ? nids : id_portion(ids + at, nids - at);
         if (n > 0)
-            (void)json_object_set_new(c->filter, "ids", ctl_strings(ids + at, (int)n));
+            (void)json_object_set_new(c->filter, "ids", id_list(ids + at, n));
         code = forget(ctl, c, count);
         at += n;
     } while (code == CTL_EXIT_OK && at < nids);

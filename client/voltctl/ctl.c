@@ -72,16 +72,6 @@ int ctl_each(struct ctl *ctl, char *const *ids, int n, ctl_one_fn *one, void *ar
     return worst;
 }
 
-int ctl_each_id(struct ctl *ctl, ctl_one_fn *one, void *arg)
-{
-    char **ids;
-    int n = ctl_ids(ctl, 1, &ids);
-    if (n < 0)
-        return ctl->code;
-    int code = ctl_open(ctl, ADDRESS_JOBS);
-    return code == CTL_EXIT_OK ? ctl_each(ctl, ids, n, one, arg) : code;
-}
-
 int ctl_find(struct ctl *ctl, const char *id, void *unused)
 {
     (void)unused;
@@ -251,10 +241,13 @@ int ctl_each_job(struct ctl *ctl, json_t *parameters, each_job_fn *fn, void *arg
     return code;
 }
 
-int ctl_receive(struct ctl *ctl, struct client_reply *ret)
+int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
+             struct client_reply *ret)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int code = ctl_answer(ctl, NULL, &reply);
+    int code = ctl_send(ctl, method, parameters, 0);
+    if (code == CTL_EXIT_OK)
+        code = ctl_answer(ctl, NULL, &reply);
     if (reply.error)
         code = ctl_refused(&reply);
     if (code == CTL_EXIT_OK)
@@ -262,13 +255,6 @@ int ctl_receive(struct ctl *ctl, struct client_reply *ret)
     else
         client_reply_fini(&reply);
     return code;
-}
-
-int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
-             struct client_reply *ret)
-{
-    int code = ctl_send(ctl, method, parameters, 0);
-    return code == CTL_EXIT_OK ? ctl_receive(ctl, ret) : code;
 }
 
 void ctl_print_json(const json_t *value)
@@ -469,14 +455,6 @@ const char *ctl_others_text(const struct ctl *ctl, const json_t *filter)
     return ctl_misses_others(ctl, filter)
                ? ": jobs of other users are for administrators, with --all-users"
                : "";
-}
-
-json_t *ctl_strings(char *const *strings, int n)
-{
-    json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        (void)json_array_append_new(list, json_string(strings[i]));
-    return list;
 }
 
 bool ctl_number(const char *option, const char *text, uint64_t *ret)

@@ -72,14 +72,12 @@ void ctl_ids_free(struct ctl *ctl);
 /* The action of a verb for an id. Returns an exit code, after an error message if it
  * failed. */
 typedef int ctl_one_fn(struct ctl *ctl, const char *id, void *arg);
-/* Does all of such a verb after its options: connects, and calls `one` for each operand,
- * of which there must be at least one. Returns the largest code. */
-int ctl_each_id(struct ctl *ctl, ctl_one_fn *one, void *arg);
 /* Connects, and reduces ctl->ids (of ctl_ids()) to the jobs that are meant: of ranges the
  * ids of jobs; with a filter those that match, or all that match if there are no ids.
  * filter NULL: none. Returns an exit code, after an error message if it failed. */
 int ctl_choose(struct ctl *ctl, const json_t *filter);
-/* As ctl_each_id(), for the ids that ctl_choose() leaves. */
+/* Does all of such a verb after its options: calls `one` for each id that ctl_choose()
+ * leaves of the operands. Without a filter one is needed. Returns the largest code. */
 int ctl_each_chosen(struct ctl *ctl, const json_t *filter, ctl_one_fn *one, void *arg);
 /* Likewise for given ids, on the open connection. */
 int ctl_each(struct ctl *ctl, char *const *ids, int n, ctl_one_fn *one, void *arg);
@@ -98,11 +96,9 @@ int ctl_open(struct ctl *ctl, enum address_endpoint which);
  * error message. If the connection was lost, ctl->client is NULL. */
 int ctl_call(struct ctl *ctl, const char *method, json_t *parameters,
              struct client_reply *ret);
-/* Likewise in two steps, so that voltd works on the answer in between. */
+/* Likewise in two steps, so that voltd works on the answer in between. An error reply is
+ * not printed, and is CTL_EXIT_OK. list: stays text (client_answer_list()); or NULL. */
 int ctl_send(struct ctl *ctl, const char *method, json_t *parameters, unsigned flags);
-int ctl_receive(struct ctl *ctl, struct client_reply *ret);
-/* As ctl_receive(), but an error reply is not printed and is CTL_EXIT_OK. list: stays
- * text (client_answer_list()); or NULL. */
 int ctl_answer(struct ctl *ctl, struct client_list *list, struct client_reply *ret);
 /* As each_job(). Returns an exit code, after an error message if it failed; a fn that has
  * printed one returns -ECANCELED, with ctl->code. */
@@ -196,8 +192,6 @@ extern const struct option_elsewhere ctl_elsewhere[];
  * filter option; negative after an error message. */
 int ctl_filter_take(json_t **filter, int key, const char *arg);
 
-/* Returns an array of strings for ids of the protocol. */
-json_t *ctl_strings(char *const *strings, int n);
 /* Parses a whole number of at least 0. Returns false after an error message. */
 bool ctl_number(const char *option, const char *text, uint64_t *ret);
 /* Takes the time of --reconnect, if key is that option. Returns false after an error

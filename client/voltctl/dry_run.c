@@ -78,7 +78,7 @@ static int take_ids(struct ctl *ctl, struct dry_list *l)
         json_t *filter = d->filter ? json_deep_copy(d->filter) : json_object();
         const size_t n = id_portion(d->ids + at, d->nids - at);
         if (n > 0)
-            (void)json_object_set_new(filter, "ids", ctl_strings(d->ids + at, (int)n));
+            (void)json_object_set_new(filter, "ids", id_list(d->ids + at, n));
         if (n > 0)
             code = check_ids(ctl, d, filter);
         if (code == CTL_EXIT_OK)

@@ -319,7 +319,7 @@ static int call(struct ctl *ctl, struct edit *e, char *const *ids, size_t n)
                                   e->filter ? json_deep_copy(e->filter) : json_object());
     if (n > 0) /* inside the filter, so that jobs must match both */
         (void)json_object_set_new(e->filter ? json_object_get(params, "filter") : params,
-                                  "ids", ctl_strings(ids, (int)n));
+                                  "ids", id_list(ids, n));
     int code = ctl_call(ctl, "org.voltd.jobs.Edit", params, &reply);
     e->count += job_view_int(reply.parameters, "count");
     client_reply_fini(&reply);

@@ -1,4 +1,5 @@
 /* voltctl events: prints events of jobs as they happen. */
+#include "client/id_range.h"
 #include "client/job_view.h"
 #include "client/term.h"
 #include "client/reconnect.h"
@@ -174,7 +175,7 @@ static int run(struct ctl *ctl)
         if (n > 0 && !w.filter)
             w.filter = json_object();
         if (n > 0)
-            (void)json_object_set_new(w.filter, "ids", ctl_strings(ids, n));
+            (void)json_object_set_new(w.filter, "ids", id_list(ids, (size_t)n));
         code = n < 0 ? ctl->code : check_ids(ctl, ids, n);
         if (code == CTL_EXIT_OK)
             code = watch(ctl, &w);

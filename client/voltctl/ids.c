@@ -374,7 +374,7 @@ static int keep_matching(struct ctl *ctl, const json_t *filter)
     for (size_t at = 0, some; at < n && code == CTL_EXIT_OK; at += some) {
         json_t *of_these = filter ? json_deep_copy(filter) : json_object();
         some = id_portion(ctl->ids + at, n - at);
-        (void)json_object_set_new(of_these, "ids", ctl_strings(ctl->ids + at, (int)some));
+        (void)json_object_set_new(of_these, "ids", id_list(ctl->ids + at, some));
         code = ctl_each_job(ctl, json_pack("{s:o, s:[]}", "filter", of_these, "fields"),
                             note_known, known);
     }

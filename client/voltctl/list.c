@@ -84,7 +84,7 @@ struct listing {
     json_t *states; /* on a terminal: number of jobs by state */
     char *running[RUNNING_SHOWN];
     size_t nrunning; /* may exceed RUNNING_SHOWN */
-    json_t *listed; /* ids seen, if some were requested; otherwise NULL */
+    json_t *listed;  /* ids seen, if some were requested; otherwise NULL */
 };
 
 static int take_output(struct ctl *ctl, struct listing *l, const char *arg)
@@ -364,7 +364,7 @@ static int fetch(struct ctl *ctl, struct listing *l, bool newest_first)
     for (size_t i = 0; code == CTL_EXIT_OK && i < portions; i++) {
         size_t at = (newest_first ? portions - 1 - i : i) * PORTION;
         size_t n = l->nids - at < PORTION ? l->nids - at : PORTION;
-        (void)json_object_set_new(l->filter, "ids", ctl_strings(l->ids + at, (int)n));
+        (void)json_object_set_new(l->filter, "ids", id_list(l->ids + at, n));
         code = fetch_pages(ctl, l, newest_first);
     }
     return code;
@@ -432,7 +432,8 @@ static void print_closing(struct ctl *ctl, const struct listing *l)
     else
         print_counts(l);
     if (l->told == 0 && ctl_misses_others(ctl, l->filter))
-        (void)fputs(" Those of other users are shown to administrators: --all-users.", stdout);
+        (void)fputs(" Those of other users are shown to administrators: --all-users.",
+                    stdout);
     bool narrow = term_columns(STDOUT_FILENO) < 90;
     term_print("%s%s\n",
                l->all   ? ""

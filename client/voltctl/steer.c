@@ -56,8 +56,7 @@ static json_t *parameters(const struct steer *s, char *const *ids, size_t n)
 {
     json_t *params = json_object();
     if (n > 0) /* inside the filter, so that jobs must match both */
-        (void)json_object_set_new(s->filter ? s->filter : params, "ids",
-                                  ctl_strings(ids, (int)n));
+        (void)json_object_set_new(s->filter ? s->filter : params, "ids", id_list(ids, n));
     if (s->filter || s->all)
         (void)json_object_set_new(params, "filter",
                                   s->filter ? json_incref(s->filter) : json_object());
@@ -71,7 +70,7 @@ static int check_ids(struct ctl *ctl, char *const *ids, size_t nids)
     for (size_t at = 0, n; at < nids && code == CTL_EXIT_OK; at += n) {
         struct client_reply reply = CLIENT_REPLY_EMPTY;
         n = id_portion(ids + at, nids - at);
-        json_t *params = json_pack("{s:o}", "ids", ctl_strings(ids + at, (int)n));
+        json_t *params = json_pack("{s:o}", "ids", id_list(ids + at, n));
         code = ctl_call(ctl, "org.voltd.jobs.Wait", params, &reply);
         client_reply_fini(&reply);
     }
