@@ -56,11 +56,9 @@ struct printer outputs_printer(const struct outputs *o, const char *prefix)
 
 /* --- which ones --------------------------------------------------------------------- */
 
-static int add(void *arg, json_t *job)
+/* Adds a source that has not begun. Returns 0 or -ENOMEM. */
+static int add_id(struct outputs *o, const char *id)
 {
-    struct outputs *o = arg;
-    const char *field =
-        strcmp(o->rq->stream, "stderr") == 0 ? "error_path" : "output_path";
     char *end;
     if (o->n == o->room) {
         size_t room = o->room ? o->room * 2 : 64;
@@ -72,9 +70,21 @@ static int add(void *arg, json_t *job)
     }
     struct source *s = &o->sources[o->n++];
     *s = (struct source){.index = -1, .offset = -1, .element = o->in_array};
-    s->job = strtoull(job_view_string(job, "id"), &end, 10);
+    s->job = strtoull(id, &end, 10);
     if (*end == '_')
         s->index = strtoll(end + 1, NULL, 10);
+    return 0;
+}
+
+static int add(void *arg, json_t *job)
+{
+    struct outputs *o = arg;
+    const char *field =
+        strcmp(o->rq->stream, "stderr") == 0 ? "error_path" : "output_path";
+    int r = add_id(o, job_view_string(job, "id"));
+    if (r < 0)
+        return r;
+    struct source *s = &o->sources[o->n - 1];
     s->state = outputs_state(job);
     s->elsewhere = o->rq->follow && !o->rq->files && !o->rq->own &&
                    json_object_get(json_object_get(job, "spec"), field);
@@ -126,7 +136,8 @@ static int resolve_all(struct outputs *o, struct client *c)
     int r = 0;
     o->n = 0;
     for (size_t i = 0; i < o->rq->nids && r == 0; i++) {
-        r = resolve(o, c, o->rq->ids[i], &error);
+        r = o->rq->direct ? add_id(o, o->rq->ids[i])
+                          : resolve(o, c, o->rq->ids[i], &error);
         if (r == 1)
             outputs_refused(o, *o->c, &error);
         r = r == 1 ? 0 : r;

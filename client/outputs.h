@@ -26,6 +26,8 @@ struct outputs_request {
     struct retry_watch *retries;   /* reports failed attempts; NULL: none are reported */
     bool own; /* this voltd has just given out the ids: a job without output is no
                * error */
+    bool direct; /* with own: the only id is no array, and voltd has its output, which is
+                  * opened before anything is asked */
     /* Reports an error reply, and returns an exit code. c: a connection without a stream,
      * or NULL. */
     int (*refused)(struct client *c, const struct client_reply *error);

@@ -495,18 +495,35 @@ static int follow_on(struct watching *w)
     return r;
 }
 
+/* Begins with a source that is open already, or has begun, by one connection; otherwise
+ * watches until it begins. */
+static int begin_single(struct watching *w)
+{
+    struct source *s = w->first;
+    struct opened *p = NULL;
+    int r = 0;
+    w->calls = *w->o->c;
+    if (state_now(s) != SOURCE_WAITS)
+        return take_state(w, s, state_now(s));
+    if (w->o->rq->direct)
+        r = open_one(w, s, &p);
+    if (r == 0 && p)
+        return take_state(w, s, SOURCE_RUNS);
+    w->calls = NULL;
+    return r == 0 && !s->finished ? begin_watch(w) : r;
+}
+
+/* Watches several sources. */
+static int begin_several(struct watching *w)
+{
+    int r = begin_watch(w);
+    return r == 0 ? look_at_all(w) : r;
+}
+
 /* Follows on one connection, or two; keeps one without a stream. */
 static int follow_once(struct watching *w)
 {
-    int r = 0;
-    if (w->n > 1 || state_now(w->first) == SOURCE_WAITS) {
-        r = begin_watch(w);
-        if (r == 0 && w->n > 1)
-            r = look_at_all(w);
-    } else {
-        w->calls = *w->o->c;
-        r = take_state(w, w->first, state_now(w->first));
-    }
+    int r = w->n > 1 ? begin_several(w) : begin_single(w);
     if (r == 0)
         r = follow_on(w);
     while (w->open)

@@ -408,6 +408,14 @@ static bool follows_files(const struct submission *s)
     return false;
 }
 
+/* Returns whether the one job is no array, and voltd has its output. */
+static bool is_direct(const struct submission *s)
+{
+    const json_t *spec = s->o->spec;
+    return !s->o->file && !json_object_get(spec, "array") &&
+           !json_object_get(spec, "output_path");
+}
+
 /* Prints the output while the jobs run. The exit code comes from the wait after it. */
 static int follow(struct submission *s)
 {
@@ -424,6 +432,7 @@ static int follow(struct submission *s)
                                  .keep_order = s->nids > OUTPUTS_FOLLOW_MOST,
                                  .files = follows_files(s) ? &s->files : NULL,
                                  .own = true,
+                                 .direct = is_direct(s),
                                  .retries = &s->retries,
                                  .refused = refused};
     bool writing;
