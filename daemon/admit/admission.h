@@ -19,8 +19,8 @@
  *   WAITER_NONE <------------------+                  UNMET     <- put_back -----+
  *
  * The caller owns claims that were taken, and releases them by admission_ended() and
- * admission_gone(). The waiter has its class until then. An array may own claims of many
- * elements while it is in the line.
+ * admission_release_locks(). The waiter has its class until then. An array may own claims
+ * of many elements while it is in the line.
  *
  * Pure: no lock, clock or descriptor. Core's lock guards it; `now` is CLOCK_BOOTTIME in
  * us. Functions can fail only if their comment says so; the others allocate nothing. */
@@ -162,7 +162,8 @@ void admission_ended(struct admission *a, struct waiter *w, uint64_t n, uint64_t
 void admission_lend(struct admission *a, struct waiter *w, uint64_t now);
 void admission_take_back(struct admission *a, struct waiter *w, uint64_t now);
 /* Releases the named locks of n attempts, whose last processes are gone. */
-void admission_gone(struct admission *a, struct waiter *w, uint64_t n, uint64_t now);
+void admission_release_locks(struct admission *a, struct waiter *w, uint64_t n,
+                             uint64_t now);
 
 /* --- the first of the line ---------------------------------------------------------- */
 /* Fills in up to n waiters that wait only for slots, in the order in which they would get

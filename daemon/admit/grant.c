@@ -218,7 +218,8 @@ void admission_take_back(struct admission *a, struct waiter *w, uint64_t now)
     has_changed(a, c->account);
 }
 
-void admission_gone(struct admission *a, struct waiter *w, uint64_t n, uint64_t now)
+void admission_release_locks(struct admission *a, struct waiter *w, uint64_t n,
+                             uint64_t now)
 {
     a->now = now;
     give_locks(a, w->class, n);

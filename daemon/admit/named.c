@@ -225,7 +225,7 @@ void named_set_full(struct admission *a, struct resource *r, uint64_t full_at)
     resource_due(a, r);
 }
 
-struct resource *named_gone(struct admission *a)
+struct resource *named_dropped(struct admission *a)
 {
     struct list_node *n = a->gone.first;
 
@@ -274,8 +274,8 @@ void named_fini(struct admission *a)
 {
     struct hash_cursor at = {0};
 
-    while (named_gone(a))
-        named_gone_free(a, named_gone(a));
+    while (named_dropped(a))
+        named_gone_free(a, named_dropped(a));
     for (struct hash_node *n; (n = hash_table_each(&a->named, &at));)
         free(named_of_hash(n));
     hash_table_fini(&a->named);

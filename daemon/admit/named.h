@@ -50,7 +50,7 @@ bool named_is_used(const struct resource *r); /* it has references */
 void named_set_full(struct admission *a, struct resource *r, uint64_t full_at);
 /* Returns the first rate that was dropped and that the store may still have; NULL: none.
  * Only its name and owner may be read. Free it with named_gone_free(). */
-struct resource *named_gone(struct admission *a);
+struct resource *named_dropped(struct admission *a);
 void named_gone_free(struct admission *a, struct resource *r);
 /* Drops the resource if it has no references; a rate only when it is full. Returns
  * whether it has none. */

@@ -323,11 +323,11 @@ int claims_forget_gone(struct tx *tx)
     struct admission *a = tx->core->parts.admit;
     struct resource *r;
 
-    while (tx->core->held.facts < QUOTA_FACTS && (r = named_gone(a))) {
+    while (tx->core->held.facts < QUOTA_FACTS && (r = named_dropped(a))) {
         forget_gone(tx, r);
         named_gone_free(a, r);
     }
-    return named_gone(a) ? -EAGAIN : 0;
+    return named_dropped(a) ? -EAGAIN : 0;
 }
 
 /* Bounds the time until the rate is full: a clock set back could make it longer than from

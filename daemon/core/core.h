@@ -25,7 +25,7 @@ struct core_counts {
     uint32_t slots_lent;        /* now lent (lent.h) */
     uint64_t slots_over;        /* lent slots taken back while none was free */
     struct quota held;          /* the most that one hold of the lock used of each */
-    uint64_t told; /* the most subscriptions visited by one poll that notifies */
+    uint64_t visited; /* the most subscriptions visited by one poll that notifies */
     uint64_t read_rows, read_bytes; /* the most read from the store in one turn */
 };
 

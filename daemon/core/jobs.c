@@ -14,7 +14,7 @@ uint64_t jobs_now_usec(void)
     return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
-void core_tell(struct core *core, const struct job_news *ev)
+void core_event_add(struct core *core, const struct job_news *ev)
 {
     vlock_lock(&core->ring_lock);
     event_ring_push(&core->ring, ev);
@@ -23,8 +23,9 @@ void core_tell(struct core *core, const struct job_news *ev)
     core->ends_due |= job_news_may_end(ev);
 }
 
-size_t core_told(struct core *core, const struct asker *asker, uint64_t after,
-                 struct job_news *buf, size_t max, uint64_t *ret_next, uint64_t *ret_lost)
+size_t core_events_read(struct core *core, const struct asker *asker, uint64_t after,
+                        struct job_news *buf, size_t max, uint64_t *ret_next,
+                        uint64_t *ret_lost)
 {
     vlock_lock(&core->ring_lock);
     const size_t n = event_ring_read(&core->ring, asker, after, buf, max, QUOTA_ENTRIES,
@@ -44,9 +45,9 @@ uint64_t jobs_forgotten_max(const struct core *core)
     return core->forgotten_max;
 }
 
-uint64_t jobs_told(const struct core *core)
+uint64_t jobs_visited(const struct core *core)
 {
-    return vat_u64_load(&core->told, VAT_RLX);
+    return vat_u64_load(&core->visited, VAT_RLX);
 }
 
 void jobs_subscribe_all(struct core *core, uint32_t n)
@@ -64,11 +65,12 @@ bool jobs_has_subscribed_all(const struct core *core)
     return vat_u32_load(&core->of_all, VAT_RLX) > 0;
 }
 
-void jobs_note_told(struct core *core, uint64_t looked)
+void jobs_note_visited(struct core *core, uint64_t visited)
 {
-    uint64_t most = vat_u64_load(&core->told, VAT_RLX);
+    uint64_t most = vat_u64_load(&core->visited, VAT_RLX);
 
-    while (looked > most && !vat_u64_cas(&core->told, &most, looked, VAT_RLX, VAT_RLX))
+    while (visited > most &&
+           !vat_u64_cas(&core->visited, &most, visited, VAT_RLX, VAT_RLX))
         ;
 }
 

@@ -98,22 +98,22 @@ uint8_t core_before_log(struct core *core);
 void core_after_log(struct core *core, uint8_t *ticket);
 
 /* Lock held. Adds an event to the ring; dispatch_finish() notifies of it. */
-void core_tell(struct core *core, const struct job_news *ev);
+void core_event_add(struct core *core, const struct job_news *ev);
 /* Copies a portion of events, as event_ring_read(). Any thread, without the lock. Events
  * of a section that still holds the lock may be among them; taking the lock afterwards
  * waits for that section. */
-size_t core_told(struct core *core, const struct asker *asker, uint64_t after,
-                 struct job_news *buf, size_t max, uint64_t *ret_next,
-                 uint64_t *ret_lost);
+size_t core_events_read(struct core *core, const struct asker *asker, uint64_t after,
+                        struct job_news *buf, size_t max, uint64_t *ret_next,
+                        uint64_t *ret_lost);
 /* Lock held. Returns the greatest id of a job that has left memory. 0: none has. */
 uint64_t jobs_forgotten_max(const struct core *core);
 /* Notes that the store has a job of this id, or its key, which memory may lack. Before
  * there are tasks. */
 void jobs_note_forgotten(struct core *core, uint64_t id);
-/* Keeps the most waits that one poll looked at to notify of an event; jobs_told() returns
- * it. Any thread. */
-void jobs_note_told(struct core *core, uint64_t looked);
-uint64_t jobs_told(const struct core *core);
+/* Notes how many subscriptions one poll visited to notify of an event; jobs_visited()
+ * returns the most. Any thread. */
+void jobs_note_visited(struct core *core, uint64_t visited);
+uint64_t jobs_visited(const struct core *core);
 /* Count subscriptions to more than ends. While there are any, core.ends is notified of
  * every change. The subscribers look later, under the lock. Any thread. */
 void jobs_subscribe_all(struct core *core, uint32_t n);

@@ -210,7 +210,7 @@ void leases_end(struct tx *tx, struct lease *l)
 
     if (l->state != LEASE_WAITS) {
         admission_ended(core->parts.admit, &l->waiter, 1, 0, now);
-        admission_gone(core->parts.admit, &l->waiter, 1, now);
+        admission_release_locks(core->parts.admit, &l->waiter, 1, now);
     }
     admission_forget(core->parts.admit, &l->waiter);
     unmake(core, l);

@@ -18,7 +18,7 @@ struct work;
 struct lending {
     struct list_node node; /* [L] in work.inside */
     struct work *work;     /* [L] NULL: inside nothing, or its attempt is over */
-    bool told;             /* for the caller: it has named a job */
+    bool named;            /* for the caller: it has named a job */
 };
 
 /* Returns the work of this user's job or element, if it is a process that has a slot and

@@ -30,7 +30,7 @@ struct parts {
     struct durations *durations;   /* [L] */
     struct agenda *agenda;         /* [L] */
     struct dispatcher *dispatcher; /* [L] tx.h */
-    struct event_ring *ring;       /* events as they happen: core_told() */
+    struct event_ring *ring;       /* events as they happen: core_events_read() */
     struct core_counts *counts;    /* [L] core.h */
     struct job_limits *limits;     /* [L] core.h */
     struct quota *held;            /* [L] what this hold of the lock has used up */

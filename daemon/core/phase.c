@@ -6,7 +6,7 @@
 void phase_close(struct core *core)
 {
     core->closed = true;
-    phase_tell_drain(core);
+    phase_wake_drain(core);
 }
 
 bool phase_is_closed(const struct core *core)
@@ -27,14 +27,14 @@ bool phase_is_ending(const struct core *core)
 void phase_enter(struct core *core)
 {
     core->entering++;
-    phase_tell_drain(core);
+    phase_wake_drain(core);
 }
 
 void phase_entered(struct core *core)
 {
     core->entering--;
     core->entered = true;
-    phase_tell_drain(core);
+    phase_wake_drain(core);
 }
 
 uint32_t phase_entering(const struct core *core)
@@ -42,7 +42,7 @@ uint32_t phase_entering(const struct core *core)
     return core->entering;
 }
 
-void phase_tell_drain(struct core *core)
+void phase_wake_drain(struct core *core)
 {
     core->news_due |= core->closed;
 }

@@ -21,6 +21,6 @@ void phase_enter(struct core *core);
 void phase_entered(struct core *core);
 uint32_t phase_entering(const struct core *core);
 /* Makes a drain in progress look again. */
-void phase_tell_drain(struct core *core);
+void phase_wake_drain(struct core *core);
 
 #endif

@@ -22,7 +22,7 @@ static struct work *work_of(const struct job *job, int64_t item)
 
 /* --- applying an event -------------------------------------------------------------- */
 
-struct job_status core_whole_told(enum job_event_type type)
+struct job_status core_whole_reported(enum job_event_type type)
 {
     return (struct job_status){.state = type == JOB_EV_CANCEL || type == JOB_EV_EXPIRED ||
                                                 type == JOB_EV_DEPENDENCY
@@ -38,11 +38,11 @@ static void tell(struct core *core, struct job *job, int64_t item,
         .key = jobs_key(job, item),
         .type = (uint8_t)ev->type,
         .state = st->state,
-        .end = job_end_told(ev, st),
+        .end = job_end_notified(ev, st),
         .owner = job->owner.uid,
     };
 
-    core_tell(core, &news);
+    core_event_add(core, &news);
 }
 
 /* Reports an event of the array as a whole. */
@@ -134,7 +134,7 @@ static int foresee(const struct job *job, int64_t item, const struct job_event *
         struct array whole = *job->array; /* shares the elements, unchanged */
         struct array_effects fx;
 
-        *ret = core_whole_told(ev->type);
+        *ret = core_whole_reported(ev->type);
         return array_update(&whole, item, ev, &fx);
     }
     *ret = jobs_any_status(job, item);
@@ -149,7 +149,7 @@ static void put_fact(const struct job *job, int64_t item, const struct job_event
     ret->event.event = ev;
     ret->event.after.owner = job->owner.uid;
     ret->event.after.state = st->state;
-    ret->event.after.end = job_end_told(ev, st);
+    ret->event.after.end = job_end_notified(ev, st);
     if (ev->attempt) /* STARTING begins this attempt */
         ret->event.key.attempt = ev->attempt;
 }

@@ -54,6 +54,6 @@ void core_barrier(struct tx *tx, struct work *w);
 
 /* Returns the state that news of an array as a whole report: JOB_STOPPING after CANCEL,
  * EXPIRED and DEPENDENCY; else JOB_QUEUED, as those events concern what is queued. */
-struct job_status core_whole_told(enum job_event_type type);
+struct job_status core_whole_reported(enum job_event_type type);
 
 #endif

@@ -38,8 +38,8 @@ struct core {
                               * while of_all > 0 */
     vat_u32 of_all;          /* subscriptions to more than ends, which look later under
                               * the lock; any thread, relaxed */
-    vat_u64 told;            /* the most subscriptions visited by one poll that notifies:
-                              * jobs_note_told(); any thread, relaxed */
+    vat_u64 visited;         /* the most subscriptions visited by one poll that notifies:
+                              * jobs_note_visited(); any thread, relaxed */
 
     struct fair_lock lock;
     struct job_limits limits;              /* [L] */

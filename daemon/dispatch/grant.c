@@ -241,12 +241,12 @@ void grant_end(struct core *core, struct work *w, uint64_t ran_usec)
     admission_undo(parts_of(core)->admit, waiter, waiting_now(core));
 }
 
-void grant_gone(struct core *core, struct work *w)
+void grant_release_locks(struct core *core, struct work *w)
 {
     if (!w->holds)
         return;
     unhold(core, w);
-    admission_gone(parts_of(core)->admit, &w->job->waiter, 1, waiting_now(core));
+    admission_release_locks(parts_of(core)->admit, &w->job->waiter, 1, waiting_now(core));
 }
 
 struct work *grant_element(struct tx *tx, struct job *job)

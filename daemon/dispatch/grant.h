@@ -47,7 +47,7 @@ void grant_end(struct core *core, struct work *w, uint64_t ran_usec);
  * effect on other jobs. */
 void grant_refund(struct core *core, struct work *w);
 /* Releases the claims of a work, if any: no process of it is left. */
-void grant_gone(struct core *core, struct work *w);
+void grant_release_locks(struct core *core, struct work *w);
 /* Makes the work want a slot, in its job's place in the line. */
 void grant_wait(struct core *core, struct work *w);
 /* Does the same after usec, for a work without a place. */

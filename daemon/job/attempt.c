@@ -76,7 +76,7 @@ static const struct attempt_row stoppable[] = {
 ROWS(stoppable, &watched_rows);
 
 static const struct attempt_row running[] = {
-    {ON_TURNED, ATTEMPT_PAUSE_DUE, .todo = DO_KEEP},
+    {ON_TURNED, ATTEMPT_PAUSE_DUE, .todo = DO_AWAIT_STORE},
     {ON_LIMIT, ATTEMPT_KILLING, IF_STOP_KILLS,
      .todo = DO_POST_TIMEOUT | DO_LIMIT | DO_SIGNAL},
     {ON_LIMIT, ATTEMPT_ASKING, .todo = DO_POST_TIMEOUT | DO_LIMIT | DO_SIGNAL},
@@ -89,7 +89,7 @@ ROWS(running, &stoppable_rows);
  * that must stop is continued first, with its whole tree: the stop signal may be for its
  * main process alone, which may wait for another one. */
 static const struct attempt_row pause_due[] = {
-    {ON_KEPT, ATTEMPT_PAUSING, .todo = DO_SIGNAL},
+    {ON_DURABLE, ATTEMPT_PAUSING, .todo = DO_SIGNAL},
 };
 ROWS(pause_due, &stoppable_rows);
 
@@ -211,9 +211,9 @@ ROWS(remove_again, NULL);
 
 /* If the end could not be stored, the next voltd reads it in the record. */
 static const struct attempt_row ending[] = {
-    {ON_KEPT, ATTEMPT_ENDED, IF_RECORD, .todo = DO_REMOVE_LATER},
-    {ON_KEPT, .next = ATTEMPT_ENDED},
-    {ON_UNKEPT, .next = ATTEMPT_ENDED},
+    {ON_DURABLE, ATTEMPT_ENDED, IF_RECORD, .todo = DO_REMOVE_LATER},
+    {ON_DURABLE, .next = ATTEMPT_ENDED},
+    {ON_STORE_REFUSED, .next = ATTEMPT_ENDED},
 };
 ROWS(ending, NULL);
 
@@ -282,14 +282,14 @@ static const struct attempt_row *find(const struct attempt_state *s,
     return NULL;
 }
 
-uint32_t attempt_hears(const struct attempt_state *s)
+uint32_t attempt_awaited_inputs(const struct attempt_state *s)
 {
-    uint32_t hears = 0;
+    uint32_t awaited = 0;
 
     for (const struct attempt_rows *r = attempt_table[s->phase]; r; r = r->like)
         for (unsigned i = 0; i < r->n; i++)
-            hears |= UINT32_C(1) << r->row[i].on;
-    return hears;
+            awaited |= UINT32_C(1) << r->row[i].on;
+    return awaited;
 }
 
 /* Counts the input, for any row. */
@@ -345,7 +345,7 @@ bool attempt_step(struct attempt_state *s, enum attempt_input in, uint32_t *ret_
     return true;
 }
 
-enum attempt_input attempt_answer(uint32_t hears, int status)
+enum attempt_input attempt_answer(uint32_t awaited, int status)
 {
     enum attempt_input in = ON_REFUSED;
 
@@ -361,7 +361,7 @@ enum attempt_input attempt_answer(uint32_t hears, int status)
         in = ON_GONE;
     else if (tries_passing(status))
         in = ON_SHORT;
-    if (status != 0 && !attempt_is_heard(hears, in))
+    if (status != 0 && !attempt_awaits(awaited, in))
         in = ON_REFUSED;
-    return attempt_is_heard(hears, in) ? in : ON_ANSWERED;
+    return attempt_awaits(awaited, in) ? in : ON_ANSWERED;
 }

@@ -1,9 +1,9 @@
 /* The start protocol: one run of a process, as a table. Pure.
  *
  * An attempt is in one phase. Each input leads to the next phase by one row of the table
- * in attempt.c, which also has the actions. The driver (daemon/run) asks attempt_hears()
- * which inputs the phase waits for, and polls only these. Then it carries out the actions
- * of attempt_step() in the order of their bits.
+ * in attempt.c, which also has the actions. The driver (daemon/run) polls only the inputs
+ * that the phase waits for: attempt_awaited_inputs(). Then it carries out the actions of
+ * attempt_step() in the order of their bits.
  *
  *     new        STARTING is on its way into the store
  *     waiting    for a slot
@@ -84,12 +84,12 @@ enum attempt_phase {
 
 enum attempt_input {
     /* From the store: */
-    ON_MARKED,   /* STARTING is durable */
-    ON_UNMARKED, /* the store refused STARTING */
-    ON_KEPT,     /* the latest event is durable */
-    ON_UNKEPT,   /* the store refused it */
-    ON_UNPOSTED, /* no memory to post TIMEOUT or OUTPUT_LIMIT */
-    ON_ADOPTED,  /* an earlier voltd has begun the attempt */
+    ON_MARKED,        /* STARTING is durable */
+    ON_UNMARKED,      /* the store refused STARTING */
+    ON_DURABLE,       /* the latest event is durable */
+    ON_STORE_REFUSED, /* the store refused it */
+    ON_UNPOSTED,      /* no memory to post TIMEOUT or OUTPUT_LIMIT */
+    ON_ADOPTED,       /* an earlier voltd has begun the attempt */
     /* From the queue: */
     ON_SLOT,
     ON_DEFERRED, /* the job is queued again */
@@ -141,7 +141,7 @@ enum attempt_action {
     DO_REMOVE_LATER = 1 << 14,     /* removes the record after the end */
     DO_BLAME = 1 << 15,            /* counts a failed try; too many end the job as its
                                     * shim's failure */
-    DO_KEEP = 1 << 16,             /* ON_KEPT when all posted events are durable */
+    DO_AWAIT_STORE = 1 << 16,      /* ON_DURABLE when all posted events are durable */
     DO_TIME = 1 << 17,             /* stops or continues the timeout, by the phase */
 };
 
@@ -212,10 +212,10 @@ struct attempt_rows {
 extern const struct attempt_rows *const attempt_table[ATTEMPT_PHASES];
 
 /* Returns the inputs that the phase waits for: bits 1 << enum attempt_input. */
-uint32_t attempt_hears(const struct attempt_state *s);
-static inline bool attempt_is_heard(uint32_t hears, enum attempt_input in)
+uint32_t attempt_awaited_inputs(const struct attempt_state *s);
+static inline bool attempt_awaits(uint32_t awaited, enum attempt_input in)
 {
-    return hears >> in & 1;
+    return awaited >> in & 1;
 }
 /* Makes a step. Returns true with *ret_todo; false: no row for the input, and nothing
  * changed. */
@@ -228,6 +228,6 @@ void attempt_follow(struct attempt_state *s, const struct attempt_row *row);
 
 /* Turns an answer of the keeper, 0 or -errno, into an input that the phase waits for.
  * Does the same for the result of making or removing a record. */
-enum attempt_input attempt_answer(uint32_t hears, int status);
+enum attempt_input attempt_answer(uint32_t awaited, int status);
 
 #endif

@@ -297,7 +297,7 @@ static enum job_code code_of(const struct job_status *st, const struct job_event
     }
 }
 
-struct job_end job_end_told(const struct job_event *ev, const struct job_status *st)
+struct job_end job_end_notified(const struct job_event *ev, const struct job_status *st)
 {
     if (ev->type != JOB_EV_EXITED || st->state != JOB_QUEUED)
         return job_end_of(st);

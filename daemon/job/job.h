@@ -333,7 +333,7 @@ struct job_end {
 struct job_end job_end_of(const struct job_status *st);
 /* Likewise for an event, with the status after it: of EXITED that another attempt
  * follows, how that attempt ended. */
-struct job_end job_end_told(const struct job_event *ev, const struct job_status *st);
+struct job_end job_end_notified(const struct job_event *ev, const struct job_status *st);
 
 /* Returns the exit code of a client that waits for the job:
  *   0: success

@@ -188,7 +188,7 @@ int lease_file_is_held(int dir_fd, uint64_t id)
 }
 
 static int understand(const struct image *m, size_t n, uint64_t id,
-                      struct lease_told *ret)
+                      struct lease_file_contents *ret)
 {
     if (n >= HEAD && m->version >= VERSIONS)
         return -EPROTONOSUPPORT;
@@ -213,7 +213,7 @@ static int understand(const struct image *m, size_t n, uint64_t id,
     return 0;
 }
 
-static int read_image(int fd, uint64_t id, struct lease_told *ret)
+static int read_image(int fd, uint64_t id, struct lease_file_contents *ret)
 {
     struct image m = {0};
     const ssize_t n = read(fd, &m, sizeof(m));
@@ -221,7 +221,7 @@ static int read_image(int fd, uint64_t id, struct lease_told *ret)
     return n < 0 ? -errno : understand(&m, (size_t)n, id, ret);
 }
 
-int lease_file_read(int dir_fd, uint64_t id, struct lease_told *ret)
+int lease_file_read(int dir_fd, uint64_t id, struct lease_file_contents *ret)
 {
     char name[24];
 
@@ -237,18 +237,18 @@ int lease_file_read(int dir_fd, uint64_t id, struct lease_told *ret)
 /* Writes a few hundred bytes at once: a voltd that is killed has written all or none. */
 int lease_file_give(int dir_fd, uint64_t id, uint64_t since_usec, uint64_t had)
 {
-    struct lease_told told;
+    struct lease_file_contents contents;
     char name[24];
 
     name_of(id, name);
     int fd = file_open_regular(dir_fd, name, O_RDWR, 0, NULL);
     if (fd < 0)
         return fd;
-    int r = read_image(fd, id, &told);
-    told.ask.since_usec = since_usec;
-    told.ask.claim.had = had;
+    int r = read_image(fd, id, &contents);
+    contents.ask.since_usec = since_usec;
+    contents.ask.claim.had = had;
     if (r == 0)
-        r = write_image(fd, &told.ask, false);
+        r = write_image(fd, &contents.ask, false);
     (void)close(fd);
     return r;
 }

@@ -44,7 +44,7 @@ int lease_file_give(int dir_fd, uint64_t id, uint64_t since_usec, uint64_t had);
 int lease_file_is_held(int dir_fd, uint64_t id);
 
 /* Contents of a file. The texts of ask point into this struct. */
-struct lease_told {
+struct lease_file_contents {
     struct lease_ask ask;
     bool waits;
     char name[JOB_CLAIM_BYTES + 1], command[LEASE_COMMAND + 1];
@@ -54,7 +54,7 @@ struct lease_told {
  *   -EBADMSG          the file is damaged
  *   -EPROTONOSUPPORT  a newer voltd wrote the file
  *   other -errno      the file cannot be opened or read */
-int lease_file_read(int dir_fd, uint64_t id, struct lease_told *ret);
+int lease_file_read(int dir_fd, uint64_t id, struct lease_file_contents *ret);
 /* Returns 0 or -errno. */
 int lease_file_remove(int dir_fd, uint64_t id);
 

@@ -486,16 +486,16 @@ static int open_dir(struct leasing *all, int state_fd)
 /* Recovers a lease: a held one gets its claim back, a waiting one its place. */
 static int take_up(struct leasing *all, uint64_t id)
 {
-    struct lease_told told;
+    struct lease_file_contents contents;
     int r = lease_file_is_held(all->dir_fd, id);
 
     if (r == 0)
         return lease_file_remove(all->dir_fd, id);
     if (r > 0)
-        r = lease_file_read(all->dir_fd, id, &told);
+        r = lease_file_read(all->dir_fd, id, &contents);
     if (r < 0)
         return r;
-    return leases_recover(all->core, &told.ask, told.waits);
+    return leases_recover(all->core, &contents.ask, contents.waits);
 }
 
 static const char *why_not_taken_up(int r)

@@ -15,9 +15,9 @@ void lending_begin(struct core *core, uid_t uid, const struct job_key *inside,
 {
     struct tx tx;
 
-    if (!inside->id || l->told)
+    if (!inside->id || l->named)
         return;
-    l->told = true;
+    l->named = true;
     core_begin(&tx, core);
     struct work *w = lent_find(core, uid, inside);
     if (w)
@@ -34,9 +34,9 @@ void lending_end(struct core *core, struct lending *l)
 {
     struct tx tx;
 
-    if (!l->told)
+    if (!l->named)
         return;
-    l->told = false;
+    l->named = false;
     core_begin(&tx, core);
     if (lent_remove(core, l) && is_above(admission_count(parts_of(core)->admit)))
         parts_of(core)->counts->slots_over++;

@@ -266,7 +266,7 @@ static void note_end(struct orphan_wait *w)
                               .owner = getuid()};
         const struct store_fact fact = {.type = STORE_NEWS, .news = &ev};
 
-        core_tell(core, &ev);
+        core_event_add(core, &ev);
         (void)store_append(parts_of(core)->store, &fact, 1,
                            NULL); /* without memory subscribers miss this event */
     }

@@ -140,7 +140,7 @@ static void log_event(struct replay *r, const struct job *job, const struct job_
                             .key = *key,
                             .type = (uint8_t)ev->type,
                             .state = st->state,
-                            .end = job_end_told(ev, st),
+                            .end = job_end_notified(ev, st),
                             .owner = job->owner.uid};
 
     /* Deferred names the attempt that it takes back. */
@@ -247,7 +247,7 @@ static int replay_array(struct replay *r, struct job *job, const struct job_key 
 
     if (result < 0)
         return refuse(r, key, job_event_name(ev->type));
-    const struct job_status told = core_whole_told(ev->type);
+    const struct job_status told = core_whole_reported(ev->type);
     log_event(r, job, key, ev, &told);
     return 0;
 }

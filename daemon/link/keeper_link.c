@@ -80,12 +80,12 @@ void keeper_link_want(struct keeper_link *link)
  * sets it again. */
 void keeper_link_ask_again(struct keeper_link *link)
 {
-    if (link->told == NULL)
+    if (link->callbacks == NULL)
         return;
     vlock_lock(&link->lock);
     link->wanted = false;
     vlock_unlock(&link->lock);
-    if (link->told->awaits(link->told->arg, link->uid))
+    if (link->callbacks->awaits(link->callbacks->arg, link->uid))
         keeper_link_want(link);
 }
 
@@ -233,7 +233,7 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
     link->descriptors = opt->descriptors;
     link->rest_usec = opt->rest_usec;
     link->uid = opt->uid;
-    link->told = opt->told;
+    link->callbacks = opt->callbacks;
     link->socket_path = strdup(opt->socket_path);
     link->record_fd = opt->record_fd;
     link->scripts_dir = opt->scripts_dir ? strdup(opt->scripts_dir) : NULL;

@@ -30,7 +30,7 @@ struct keeper_link;
 
 /* Notifications and questions of a link that rests, about its user. Called without a
  * lock. */
-struct keeper_told {
+struct keeper_callbacks {
     /* The link is connected (here), or no longer. Returns 0; -ENOMEM: the link closes the
      * connection and tries again. */
     int (*here)(void *arg, uid_t uid, bool here);
@@ -43,12 +43,13 @@ struct keeper_link_options {
     const char *socket_path;
     uint64_t rest_usec; /* connects only for calls, and disconnects so long after the last
                          * answer; 0: stays connected from the start */
-    uid_t uid;          /* user of a link that rests, for `told` */
-    const struct keeper_told *told; /* borrowed for the life of the link; NULL: none */
-    int record_fd;                  /* directory of records; borrowed */
-    const char *scripts_dir;        /* for the keeper: script_file.h; NULL: none */
-    const char *program;  /* absolute path of voltd-keeper; NULL: never starts one */
-    uint64_t descriptors; /* soft RLIMIT_NOFILE of a started keeper and its jobs; 0:
+    uid_t uid;          /* user of a link that rests, for `callbacks` */
+    const struct keeper_callbacks
+        *callbacks;          /* borrowed for the life of the link; NULL: none */
+    int record_fd;           /* directory of records; borrowed */
+    const char *scripts_dir; /* for the keeper: script_file.h; NULL: none */
+    const char *program;     /* absolute path of voltd-keeper; NULL: never starts one */
+    uint64_t descriptors;    /* soft RLIMIT_NOFILE of a started keeper and its jobs; 0:
                            * voltd's own */
 };
 
@@ -58,7 +59,8 @@ int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *e
                      struct keeper_link **ret_link);
 /* Spawns the task that serves the calls. Returns 0, -ENOMEM or -ESHUTDOWN. */
 int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt);
-/* Connects a link that rests, and retries while jobs wait (keeper_told). Any thread. */
+/* Connects a link that rests, and retries while jobs wait (struct keeper_callbacks). Any
+ * thread. */
 void keeper_link_want(struct keeper_link *link);
 /* Closes the connection and frees the link; NULL is allowed. The keeper goes on with its
  * jobs. A keeper without jobs leaves, and this waits for its end. settled: the end of

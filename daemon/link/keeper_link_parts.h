@@ -38,7 +38,7 @@ struct keeper_link {
     uint64_t descriptors;
     uint64_t rest_usec;
     uid_t uid;
-    const struct keeper_told *told; /* NULL: none */
+    const struct keeper_callbacks *callbacks; /* NULL: none */
     pid_t child; /* started keeper, to be reaped; 0: none; link's task only */
 
     vlock lock; /* guards the rest */
@@ -46,7 +46,7 @@ struct keeper_link {
     uint64_t serial;
     unsigned flying_n[LANE_COUNT];
     struct list waiting[LANE_COUNT], flying; /* calls, in order */
-    unsigned abandoned; /* calls that were sent on this connection and finished before
+    unsigned abandoned;  /* calls that were sent on this connection and finished before
                          * their answers */
     uint64_t lost_usec;  /* when the first connection since the latest reply broke; 0:
                           * none did, or no call waited */

@@ -285,10 +285,10 @@ static bool settle_dialled(struct volt_cx *cx, struct link_task *t)
 }
 
 /* Reports the connection. Returns 0; -ENOMEM only if here. */
-static int tell(const struct keeper_link *link, bool here)
+static int report(const struct keeper_link *link, bool here)
 {
-    const struct keeper_told *told = link->told;
-    return told != NULL ? told->here(told->arg, link->uid, here) : 0;
+    const struct keeper_callbacks *callbacks = link->callbacks;
+    return callbacks != NULL ? callbacks->here(callbacks->arg, link->uid, here) : 0;
 }
 
 /* Ends a connection that broke or was left. */
@@ -308,7 +308,7 @@ static void part(struct link_task *t)
     else
         note_loss(t);
     keeper_link_fail_flying(t->link);
-    (void)tell(t->link, false);
+    (void)report(t->link, false);
 }
 
 static uint64_t longer_pause(const struct link_task *t)
@@ -354,7 +354,7 @@ static enum volt_poll link_poll(struct volt_cx *cx, void *state)
             return VOLT_READY;
         if (!settle_dialled(cx, t))
             keeper_link_ask_again(t->link);
-        else if (tell(t->link, true) < 0) {
+        else if (report(t->link, true) < 0) {
             part(t);
             keeper_link_ask_again(t->link);
         }

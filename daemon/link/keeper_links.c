@@ -28,7 +28,7 @@ struct keeper_links {
     char *dir;               /* directory of their sockets */
     int record_fd;           /* as in struct keeper_link_options, with the next */
     struct volt_runtime *rt;
-    struct keeper_told told;
+    struct keeper_callbacks callbacks;
     struct siphash_key secret;
     vlock lock;              /* guards the table */
     struct hash_table table; /* of entries */
@@ -72,10 +72,10 @@ int keeper_links_open(const char *dir, const struct keeper_link_options *opt,
 }
 
 int keeper_links_start(struct keeper_links *links, struct volt_runtime *rt,
-                       const struct keeper_told *told)
+                       const struct keeper_callbacks *callbacks)
 {
     links->rt = rt;
-    links->told = *told;
+    links->callbacks = *callbacks;
     return links->all ? keeper_link_start(links->all, rt) : 0;
 }
 
@@ -117,7 +117,7 @@ static struct keeper_link *make_locked(struct keeper_links *links, uid_t uid,
     const struct keeper_link_options opt = {.socket_path = path,
                                             .rest_usec = REST_USEC,
                                             .uid = uid,
-                                            .told = &links->told,
+                                            .callbacks = &links->callbacks,
                                             .record_fd = links->record_fd};
     struct entry *e = NULL;
 

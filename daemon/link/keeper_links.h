@@ -19,10 +19,10 @@ struct keeper_links;
  * keeper_links_free(); -errno with a text in *err. */
 int keeper_links_open(const char *dir, const struct keeper_link_options *opt,
                       struct volt_error *err, struct keeper_links **ret);
-/* Starts the tasks of links. Links of single users report to told, which is copied.
+/* Starts the tasks of links. Links of single users report to *callbacks, which is copied.
  * Returns 0, -ENOMEM or -ESHUTDOWN. */
 int keeper_links_start(struct keeper_links *links, struct volt_runtime *rt,
-                       const struct keeper_told *told);
+                       const struct keeper_callbacks *callbacks);
 /* Frees all links like keeper_link_free(). NULL is allowed. */
 void keeper_links_free(struct keeper_links *links, bool settled);
 

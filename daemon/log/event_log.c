@@ -58,7 +58,7 @@ void event_log_open(struct event_log *log, uint64_t first, uint64_t last)
 {
     event_ring_init(&log->ring, first);
     log->ring.seq = last;
-    event_ring_tell(&log->ring);
+    event_ring_publish(&log->ring);
 }
 
 /* --- adding events ------------------------------------------------------------------ */
@@ -76,7 +76,7 @@ void event_log_put(void *arg, const struct job_news *events, size_t n)
     pthread_mutex_lock(&log->lock);
     for (size_t i = 0; i < n; i++)
         event_ring_put(&log->ring, &events[i]);
-    event_ring_tell(&log->ring);
+    event_ring_publish(&log->ring);
     pthread_mutex_unlock(&log->lock);
     if (n == 0) /* a subscriber that begins now has seen them */
         event_log_notify(log);

@@ -10,7 +10,7 @@ void event_ring_push(struct event_ring *r, const struct job_news *ev)
 
     *slot = *ev;
     slot->seq = r->seq;
-    event_ring_tell(r);
+    event_ring_publish(r);
 }
 
 void event_ring_put(struct event_ring *r, const struct job_news *ev)

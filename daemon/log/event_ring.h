@@ -15,23 +15,23 @@ struct asker;
 #define EVENT_RING_CAPACITY 16384 /* a power of two */
 
 struct event_ring {
-    uint64_t base; /* the number before the first event of all */
-    uint64_t seq;  /* number of the newest event; base: none yet */
-    vat_u64 told;  /* copy of seq for any thread; relaxed */
+    uint64_t base;     /* the number before the first event of all */
+    uint64_t seq;      /* number of the newest event; base: none yet */
+    vat_u64 published; /* copy of seq for any thread; relaxed */
     struct job_news entries[EVENT_RING_CAPACITY];
 };
 
 /* Publishes the number of the newest event to all threads. */
-static inline void event_ring_tell(struct event_ring *r)
+static inline void event_ring_publish(struct event_ring *r)
 {
-    vat_u64_store(&r->told, r->seq, VAT_RLX);
+    vat_u64_store(&r->published, r->seq, VAT_RLX);
 }
 
 /* Returns the number of the newest event. Any thread, without the lock, so the ring may
  * be further by now. */
 static inline uint64_t event_ring_newest(const struct event_ring *r)
 {
-    return vat_u64_load(&r->told, VAT_RLX);
+    return vat_u64_load(&r->published, VAT_RLX);
 }
 
 /* Returns the number before the oldest event in the ring. */
@@ -44,7 +44,7 @@ static inline uint64_t event_ring_oldest(uint64_t base, uint64_t newest)
 static inline void event_ring_init(struct event_ring *r, uint64_t base)
 {
     r->base = r->seq = base;
-    event_ring_tell(r);
+    event_ring_publish(r);
 }
 
 /* Numbers, stores and publishes an event. */

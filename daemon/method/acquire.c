@@ -19,9 +19,9 @@ struct acquire {
         struct job_key inside_job;
         bool has_permits, has_capacity, has_timeout;
     } in;
-    bool begun, told;
+    bool begun, sent;
     struct lease_acquire leaf;
-    uint64_t deadline, told_usec; /* on the clock of volt_now_usec() */
+    uint64_t deadline, sent_usec; /* on the clock of volt_now_usec() */
     struct volt_sleep tick;
 };
 
@@ -165,13 +165,13 @@ static bool keep_waiting(struct volt_cx *cx, struct call *call, struct acquire *
         if (now >= s->deadline)
             return false;
         if (call_drained_poll(cx, call) == VOLT_READY &&
-            (!s->told || now - s->told_usec >= beat)) {
+            (!s->sent || now - s->sent_usec >= beat)) {
             *ret = tell_place(call, s);
-            s->told = true;
-            s->told_usec = now;
+            s->sent = true;
+            s->sent_usec = now;
         }
         volt_sleep_fini(&s->tick);
-        const uint64_t due = s->told_usec + beat;
+        const uint64_t due = s->sent_usec + beat;
         volt_sleep_init_at(&s->tick, due < s->deadline ? due : s->deadline);
     } while (*ret == 0 && volt_sleep_poll(cx, &s->tick) == VOLT_READY);
     return true;

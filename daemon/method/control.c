@@ -111,7 +111,7 @@ struct shutdown {
     struct shutdown_params {
         bool cancel, wait;
     } in;
-    uint64_t told_left, told_usec;
+    uint64_t sent_left, sent_usec;
     struct life_drain drain;
     struct volt_sleep tick;
     bool begun;
@@ -149,7 +149,7 @@ static int begin_shutdown(struct call *call, struct shutdown *s)
     }
     s->drain.core = call_service(call)->core;
     s->drain.cancel = s->in.cancel;
-    s->told_left = UINT64_MAX;
+    s->sent_left = UINT64_MAX;
     volt_sleep_init(&s->tick, 0);
     s->begun = true;
     return 0;
@@ -166,13 +166,13 @@ static enum volt_poll shutdown_poll(struct volt_cx *cx, struct call *call, void 
     while (call_drained_poll(cx, call) == VOLT_READY &&
            volt_sleep_poll(cx, &s->tick) == VOLT_READY) {
         uint64_t left = jobs_left(call, s), now = volt_now_usec();
-        bool silent = now - s->told_usec >= call_config(call)->heartbeat_usec;
+        bool silent = now - s->sent_usec >= call_config(call)->heartbeat_usec;
 
-        if (left != s->told_left || silent) {
+        if (left != s->sent_left || silent) {
             if (call_continue(call, left_to_json(left)) < 0)
                 return call_abort(call);
-            s->told_left = left;
-            s->told_usec = now;
+            s->sent_left = left;
+            s->sent_usec = now;
         }
         volt_sleep_fini(&s->tick);
         volt_sleep_init(&s->tick, TICK_USEC);

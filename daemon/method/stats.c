@@ -145,7 +145,7 @@ static json_t *turns_to_json(const struct service *service)
     wire_set(&o, "held_entries", json_integer((json_int_t)n.held.entries));
     wire_set(&o, "held_bytes", json_integer((json_int_t)n.held.bytes));
     wire_set(&o, "held_facts", json_integer((json_int_t)n.held.facts));
-    wire_set(&o, "told_entries", json_integer((json_int_t)n.told));
+    wire_set(&o, "told_entries", json_integer((json_int_t)n.visited));
     wire_set(&o, "read_rows", json_integer((json_int_t)n.read_rows));
     wire_set(&o, "read_bytes", json_integer((json_int_t)n.read_bytes));
     return o;

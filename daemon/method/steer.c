@@ -33,8 +33,8 @@ struct steering {
     struct job_filter filter;
     struct steer_all all;
     struct steer_barrier kept;
-    int64_t count, told;
-    uint64_t told_usec;
+    int64_t count, sent;
+    uint64_t sent_usec;
     struct volt_sleep tick; /* of a stream */
     enum {
         STEERING_BEGIN = 0,
@@ -472,11 +472,11 @@ static int tell_progress(struct volt_cx *cx, struct call *call, struct steering 
         int64_t count = s->count + s->all.ret_count;
         uint64_t now = volt_now_usec();
 
-        if (count != s->told || now - s->told_usec >= call_config(call)->heartbeat_usec) {
+        if (count != s->sent || now - s->sent_usec >= call_config(call)->heartbeat_usec) {
             if (call_continue(call, count_json(s)) < 0)
                 return -ENOMEM;
-            s->told = count;
-            s->told_usec = now;
+            s->sent = count;
+            s->sent_usec = now;
         }
         volt_sleep_fini(&s->tick);
         volt_sleep_init(&s->tick, PROGRESS_USEC);
@@ -542,7 +542,7 @@ static enum volt_poll steering_poll(struct volt_cx *cx, struct call *call,
         if (begin_steering(cx, call, s) < 0)
             return VOLT_READY;
         s->at = STEERING_READS;
-        s->told_usec = volt_now_usec();
+        s->sent_usec = volt_now_usec();
         volt_sleep_init(&s->tick, 0);
     }
     if (s->at < STEERING_ALL && ids_steered_poll(cx, call, s, &r) == VOLT_PENDING) {

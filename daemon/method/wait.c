@@ -66,7 +66,7 @@ struct wait {
     size_t n, entered;
     uint64_t total, left, failed, cancelled; /* sums */
     uint64_t unknown; /* part of failed: purged, so nobody knows how they ended */
-    uint64_t told_left, told_failed;
+    uint64_t sent_left, sent_failed;
     bool one_ended;      /* one at least, also if others have not */
     size_t chosen;       /* with `any`: entries looked at for the first end */
     bool has_first;      /* with `any`: the job that ended first is known */
@@ -75,7 +75,7 @@ struct wait {
     struct query_looks looks;
     uint64_t run;  /* all ids from this one to looks.last are waited for */
     size_t looked; /* entries before this one are not stale */
-    uint64_t told_usec;
+    uint64_t sent_usec;
     int exit_code; /* the greatest so far */
     struct volt_sleep tick;
     struct wire_buf text; /* of the last answer */
@@ -238,7 +238,7 @@ static void begin_answer(const struct wait *w, struct wire_writer *to)
 }
 
 /* Returns how many jobs the answer shows. */
-static size_t told_jobs(const struct wait *w)
+static size_t sent_jobs(const struct wait *w)
 {
     if (w->in.any)
         return w->has_first;
@@ -305,13 +305,13 @@ static enum volt_poll answer_poll(struct volt_cx *cx, struct call *call, struct 
     if (w->at == WAIT_CHOOSES) { /* allocated at once, not grown */
         if (w->in.any && choose_poll(cx, call, w) == VOLT_PENDING)
             return VOLT_PENDING;
-        reply.error = wire_buf_reserve(&w->text, told_jobs(w) * JOB_TEXT);
+        reply.error = wire_buf_reserve(&w->text, sent_jobs(w) * JOB_TEXT);
         call_holds(call, w->text.cap);
         begin_answer(w, &reply);
         wire_open(&reply, "jobs", '[');
         w->at = WAIT_ANSWERS;
     }
-    while (reply.error == 0 && w->put < told_jobs(w)) {
+    while (reply.error == 0 && w->put < sent_jobs(w)) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
         const size_t i = w->in.any ? w->first : w->put;
@@ -334,9 +334,9 @@ static int tell(struct call *call, struct wait *w, bool heartbeat)
     if (heartbeat)
         wire_put_bool(&reply, "heartbeat", true);
     wire_close(&reply, '}');
-    w->told_left = w->left;
-    w->told_failed = w->failed;
-    w->told_usec = volt_now_usec();
+    w->sent_left = w->left;
+    w->sent_failed = w->failed;
+    w->sent_usec = volt_now_usec();
     return call_continue_text(call, &reply);
 }
 
@@ -487,7 +487,7 @@ static int read_params(struct volt_cx *cx, struct call *call, struct wait *w)
                                     .asker = *call_asker(call),
                                     .kept = true,
                                     .quota = call_quota(call)};
-    w->told_left = UINT64_MAX;
+    w->sent_left = UINT64_MAX;
     return 0;
 }
 
@@ -581,7 +581,7 @@ static int look_at_stale(struct volt_cx *cx, struct call *call, struct wait *w,
         int r = look(cx, call, w, w->looked, e);
         if (r == 0)
             continue;
-        if ((w->told_left == UINT64_MAX && !may_be_gone(w)) || r != -ENOENT) {
+        if ((w->sent_left == UINT64_MAX && !may_be_gone(w)) || r != -ENOENT) {
             *ret_gone = e;
             return r;
         }
@@ -610,9 +610,9 @@ static unsigned take_changes(struct call *call, struct wait *w)
 static int keep_telling(struct volt_cx *cx, struct call *call, struct wait *w)
 {
     for (;;) {
-        bool changed = w->left != w->told_left || w->failed != w->told_failed;
+        bool changed = w->left != w->sent_left || w->failed != w->sent_failed;
         uint64_t due =
-            w->told_usec + (changed ? PROGRESS_USEC : call_config(call)->heartbeat_usec);
+            w->sent_usec + (changed ? PROGRESS_USEC : call_config(call)->heartbeat_usec);
 
         if (call_drained_poll(cx, call) == VOLT_PENDING)
             return 0;
@@ -679,7 +679,7 @@ static enum volt_poll wait_poll(struct volt_cx *cx, struct call *call, void *sta
         }
         if (begin_inside(call, w) < 0)
             return VOLT_READY;
-        if (w->told_left == UINT64_MAX && tell(call, w, false) < 0)
+        if (w->sent_left == UINT64_MAX && tell(call, w, false) < 0)
             return call_abort(call);
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;

@@ -52,13 +52,13 @@ struct watch {
     } at;
     struct subscriber subscriber;
     struct subscription of_log;
-    uint64_t told_usec;
+    uint64_t sent_usec;
     struct volt_sleep silence; /* at most until the next heartbeat */
 };
 
 static uint64_t heartbeat_due(struct call *call, const struct watch *w)
 {
-    return w->told_usec + call_config(call)->heartbeat_usec;
+    return w->sent_usec + call_config(call)->heartbeat_usec;
 }
 
 static int begin(struct volt_cx *cx, struct call *call, struct watch *w)
@@ -85,7 +85,7 @@ static int begin(struct volt_cx *cx, struct call *call, struct watch *w)
     w->at = w->in.resumes ? WATCH_EVENTS : WATCH_SNAPSHOT;
     /* Jobs named by id also from the store. */
     job_walk_init(&w->jobs, &w->in.wish, w->in.filter.ids.keys != NULL);
-    w->told_usec = volt_now_usec();
+    w->sent_usec = volt_now_usec();
     volt_sleep_init_at(&w->silence, heartbeat_due(call, w));
     if (w->in.resumes && w->in.after == 0)
         w->in.after = event_log_oldest(log);
@@ -115,7 +115,7 @@ static int tell(struct call *call, struct watch *w, struct wire_writer *reply)
     wire_close(reply, '}');
     w->lagged = 0;
     w->begun = true;
-    w->told_usec = volt_now_usec();
+    w->sent_usec = volt_now_usec();
     return call_continue_text(call, reply);
 }
 

@@ -40,7 +40,7 @@ static int fold_event(struct reading *r, const struct job_event *ev)
         return 0;
     return add(r->to, &(struct attempt_view){
                           .number = r->status.attempt,
-                          .end = job_end_told(ev, &r->status),
+                          .end = job_end_notified(ev, &r->status),
                           .started_usec = started,
                           .ended_usec = ev->at_usec,
                           .has_printed = ev->again,

@@ -419,7 +419,7 @@ static bool notify_some(struct reader *r)
     while (looks > 0 &&
            (r->notification.at != NOTIFY_NOTHING || next_event(r, c, &looks)))
         go_on(c, &r->notification, &looks);
-    jobs_note_told(r->core, CHANGES_LOOKS - looks);
+    jobs_note_visited(r->core, CHANGES_LOOKS - looks);
     return looks == 0;
 }
 

@@ -29,7 +29,7 @@ size_t query_events_read(struct core *core, const struct asker *asker, uint64_t 
     do {
         uint64_t lost;
 
-        n += core_told(core, asker, *ret_next, buf + n, max - n, ret_next, &lost);
+        n += core_events_read(core, asker, *ret_next, buf + n, max - n, ret_next, &lost);
         *ret_lost += lost;
     } while (n < max && *ret_next < query_event_seq(core));
     return n;
@@ -98,6 +98,6 @@ void query_counts(struct core *core, struct core_counts *ret)
     ret->read_bytes = most.bytes;
     ret->slots = slots.slots;
     ret->slots_used = slots.used;
-    ret->told = jobs_told(core);
+    ret->visited = jobs_visited(core);
     core_unlock(core);
 }

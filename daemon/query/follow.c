@@ -65,7 +65,7 @@ static bool go_on(void *arg, size_t *looks)
     while ((s = subscriptions_next(&round)))
         if (is_of_watch(s, all->grown))
             subscriptions_wake(&round, s);
-    jobs_note_told(all->core, INOTIFY_LOOKS - *looks);
+    jobs_note_visited(all->core, INOTIFY_LOOKS - *looks);
     return round.more;
 }
 

@@ -9,8 +9,8 @@
 
 struct core;
 
-/* Functions for struct keeper_told (link/keeper_link.h); arg is the core. The first sets
- * whether the user is away, the second returns whether jobs of the user wait. */
+/* Functions for struct keeper_callbacks (link/keeper_link.h); arg is the core. The first
+ * sets whether the user is away, the second returns whether jobs of the user wait. */
 int absent_here(void *arg, uid_t uid, bool here);
 bool absent_awaits(void *arg, uid_t uid);
 /* Spawns the task that connects to the keepers of missed users. Returns 0, -ENOMEM or

@@ -118,7 +118,7 @@ enum volt_poll attempt_poll(struct volt_cx *cx, struct work *w)
     const struct attempt_state *s = &w->attempt->state;
 
     while (s->phase != ATTEMPT_ENDING && s->phase != ATTEMPT_NEW) {
-        int in = attempt_hear(cx, w);
+        int in = attempt_next_input(cx, w);
         if (in < 0)
             return VOLT_PENDING;
         attempt_take(cx, w, (enum attempt_input)in);

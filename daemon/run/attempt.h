@@ -17,9 +17,9 @@
 struct attempt {
     struct attempt_state state;
     struct job_key key;
-    uid_t owner;                   /* owner of the job: its keeper runs it */
-    uint32_t hears;                /* inputs that its phase waits for: attempt_hears() */
-    struct job_event end;          /* valid from ATTEMPT_ENDING on */
+    uid_t owner;          /* owner of the job: its keeper runs it */
+    uint32_t awaited;     /* inputs that its phase waits for: attempt_awaited_inputs() */
+    struct job_event end; /* valid from ATTEMPT_ENDING on */
     struct keeper_start_args args; /* prepared for START */
     struct keeper_call call;       /* latest call */
     const char *step;              /* why it cannot start: static text */
@@ -30,7 +30,7 @@ struct attempt {
     bool was_paused;               /* processes that it leaves may be frozen */
     struct output_end printed;
     struct volt_sleep limit, probe; /* DO_LIMIT, DO_PROBE; not armed: never */
-    struct store_commit kept;       /* DO_KEEP */
+    struct store_commit durable;    /* DO_AWAIT_STORE */
     uint64_t probe_usec;
     struct meter meter;      /* of its output, if it has a limit */
     struct survivors left;   /* of the latest SIGKILL; [L] */
@@ -51,7 +51,7 @@ static inline void attempt_disarm(struct volt_sleep *s)
 
 /* Returns the next input (enum attempt_input) that the phase waits for; -1: none yet, and
  * the task will be woken. */
-int attempt_hear(struct volt_cx *cx, struct work *w);
+int attempt_next_input(struct volt_cx *cx, struct work *w);
 
 /* Returns the input for an -errno of making the record for START. */
 enum attempt_input attempt_refused(struct attempt *a, int r);

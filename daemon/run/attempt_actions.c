@@ -185,8 +185,8 @@ static void wait_for_store(struct work *w)
 {
     struct attempt *a = w->attempt;
 
-    store_commit_fini(&a->kept);
-    store_barrier(parts_of(w->core)->store, &a->kept);
+    store_commit_fini(&a->durable);
+    store_barrier(parts_of(w->core)->store, &a->durable);
 }
 
 /* Notes that the pause has begun or ended, for tasks that wait for it. Changes on the way
@@ -321,7 +321,7 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
         ask_anew(w);
         break;
     case DO_PREPARE: /* attempt_take() does these, as they can fail */
-    case DO_REMOVE:  /* attempt_hear() does this, as it is retried */
+    case DO_REMOVE:  /* attempt_next_input() does this, as it is retried */
     case DO_POST_TIMEOUT:
     case DO_POST_OUTPUT_LIMIT:
         break;
@@ -361,7 +361,7 @@ static void carry_out(struct volt_cx *cx, struct work *w, enum attempt_action ac
         a->step = "shim";
         a->error = EAGAIN;
         break;
-    case DO_KEEP:
+    case DO_AWAIT_STORE:
         wait_for_store(w);
         break;
     case DO_TIME:
@@ -390,7 +390,7 @@ void attempt_take(struct volt_cx *cx, struct work *w, enum attempt_input in)
         step(s, (enum attempt_input)unready, &todo);
     if (!post_stop(w, todo))
         step(s, ON_UNPOSTED, &todo);
-    w->attempt->hears = attempt_hears(s);
+    w->attempt->awaited = attempt_awaited_inputs(s);
     for (; todo != 0; todo &= todo - 1)
         carry_out(cx, w, (enum attempt_action)(todo & -todo));
 }

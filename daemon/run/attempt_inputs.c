@@ -33,7 +33,7 @@ static enum attempt_input input_of(enum record_verdict verdict)
 }
 
 /* Handles a record that is over. A start that was not seen comes first. */
-static int take_record(struct work *w, uint32_t hears)
+static int take_record(struct work *w, uint32_t awaited)
 {
     struct attempt *a = w->attempt;
     struct job_key key = attempt_key(w);
@@ -43,7 +43,7 @@ static int take_record(struct work *w, uint32_t hears)
         log_error("record of job %llu: %s", (unsigned long long)key.id, strerror(-r));
         a->record = (struct record){.verdict = RECORD_DAMAGED};
     }
-    if (a->record.has_started && attempt_is_heard(hears, ON_STARTED))
+    if (a->record.has_started && attempt_awaits(awaited, ON_STARTED))
         return ON_STARTED;
     record_wait_fini(&a->wait);
     a->has_record = a->record.verdict != RECORD_ABSENT;
@@ -73,18 +73,18 @@ static void note_refusal(struct attempt *a, enum attempt_input in, const char *s
 
 enum attempt_input attempt_refused(struct attempt *a, int r)
 {
-    const enum attempt_input in = attempt_answer(attempt_hears(&a->state), r);
+    const enum attempt_input in = attempt_answer(attempt_awaited_inputs(&a->state), r);
 
     note_refusal(a, in, "record", r);
     return in;
 }
 
-static int take_answer(struct work *w, uint32_t hears)
+static int take_answer(struct work *w, uint32_t awaited)
 {
     struct attempt *a = w->attempt;
     const int r = keeper_call_status(&a->call);
     const struct keeper_reply *reply = keeper_call_reply(&a->call);
-    enum attempt_input in = attempt_answer(hears, r);
+    enum attempt_input in = attempt_answer(awaited, r);
 
     if (a->state.phase == ATTEMPT_STARTING) {
         CRASH_POINT("start-answered");
@@ -111,14 +111,14 @@ static void discard(void *arg)
 }
 
 /* Removes the record of an attempt that never ran, if there is one. */
-static int remove_record(struct volt_cx *cx, struct work *w, uint32_t hears)
+static int remove_record(struct volt_cx *cx, struct work *w, uint32_t awaited)
 {
     struct attempt *a = w->attempt;
     struct discarding d = {.dir_fd = parts_of(w->core)->run->record_fd, .key = a->key};
 
     if (a->has_record)
         volt_block_in_place(cx, discard, &d);
-    const enum attempt_input in = attempt_answer(hears, d.r);
+    const enum attempt_input in = attempt_answer(awaited, d.r);
     if (in == ON_ANSWERED) {
         a->has_record = false;
         a->record.verdict = RECORD_ABSENT;
@@ -131,15 +131,15 @@ static int remove_record(struct volt_cx *cx, struct work *w, uint32_t hears)
 
 /* Returns the input for an answer. Without a keeper, withdraws START of a job that must
  * stop. */
-static int answer(struct volt_cx *cx, struct work *w, uint32_t hears)
+static int answer(struct volt_cx *cx, struct work *w, uint32_t awaited)
 {
     struct keeper_call *call = &w->attempt->call;
 
     if (keeper_call_poll(cx, call) == VOLT_READY)
-        return take_answer(w, hears);
-    if (attempt_is_heard(hears, ON_WITHDRAWN) && keeper_call_is_unsent(call) &&
+        return take_answer(w, awaited);
+    if (attempt_awaits(awaited, ON_WITHDRAWN) && keeper_call_is_unsent(call) &&
         work_stop_poll(cx, w) == VOLT_READY && keeper_call_withdraw(call))
-        return take_answer(w, hears);
+        return take_answer(w, awaited);
     return -1;
 }
 
@@ -192,10 +192,10 @@ static bool has_started(struct volt_cx *cx, struct work *w)
     return found;
 }
 
-/* Returns a stop, pause or resume that another task has posted. */
-static int told(struct volt_cx *cx, struct work *w, uint32_t hears)
+/* Returns a stop, pause or resume that another task has posted; -1: none. */
+static int steering_input(struct volt_cx *cx, struct work *w, uint32_t awaited)
 {
-    const bool may_turn = attempt_is_heard(hears, ON_TURNED);
+    const bool may_turn = attempt_awaits(awaited, ON_TURNED);
     const bool is_paused = w->attempt->state.phase == ATTEMPT_PAUSED;
 
     if (work_is_quiet(w))
@@ -257,31 +257,32 @@ static int place(struct volt_cx *cx, struct work *w)
 
 /* Allows one call at a time: while one is under way, only its answer and the record are
  * looked for. */
-int attempt_hear(struct volt_cx *cx, struct work *w)
+int attempt_next_input(struct volt_cx *cx, struct work *w)
 {
     struct attempt *a = w->attempt;
-    const uint32_t hears = a->hears;
+    const uint32_t awaited = a->awaited;
     int in;
 
-    if (hears & of_record && record_wait_poll(cx, &a->wait) == VOLT_READY)
-        return take_record(w, hears);
+    if (awaited & of_record && record_wait_poll(cx, &a->wait) == VOLT_READY)
+        return take_record(w, awaited);
     if (a->state.phase == ATTEMPT_REMOVING)
-        return remove_record(cx, w, hears);
-    if (attempt_is_heard(hears, ON_RESET))
-        return answer(cx, w, hears);
-    if (attempt_is_heard(hears, ON_SLOT))
+        return remove_record(cx, w, awaited);
+    if (attempt_awaits(awaited, ON_RESET))
+        return answer(cx, w, awaited);
+    if (attempt_awaits(awaited, ON_SLOT))
         return place(cx, w);
-    if (attempt_is_heard(hears, ON_PROBE) && is_due(cx, &a->probe))
+    if (attempt_awaits(awaited, ON_PROBE) && is_due(cx, &a->probe))
         return ON_PROBE;
-    if (attempt_is_heard(hears, ON_STARTED) && has_started(cx, w))
+    if (attempt_awaits(awaited, ON_STARTED) && has_started(cx, w))
         return ON_STARTED;
-    if (attempt_is_heard(hears, ON_KEPT) && store_commit_poll(cx, &a->kept) == VOLT_READY)
-        return ON_KEPT;
-    if (attempt_is_heard(hears, ON_STOP) && (in = told(cx, w, hears)) >= 0)
+    if (attempt_awaits(awaited, ON_DURABLE) &&
+        store_commit_poll(cx, &a->durable) == VOLT_READY)
+        return ON_DURABLE;
+    if (attempt_awaits(awaited, ON_STOP) && (in = steering_input(cx, w, awaited)) >= 0)
         return in;
-    if (attempt_is_heard(hears, ON_LIMIT) && is_due(cx, &a->limit))
+    if (attempt_awaits(awaited, ON_LIMIT) && is_due(cx, &a->limit))
         return ON_LIMIT;
-    if (attempt_is_heard(hears, ON_PRINTED) && has_printed_too_much(cx, w))
+    if (attempt_awaits(awaited, ON_PRINTED) && has_printed_too_much(cx, w))
         return ON_PRINTED;
     return -1;
 }

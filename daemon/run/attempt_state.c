@@ -14,7 +14,7 @@ void attempt_free(struct attempt *a)
     record_wait_fini(&a->wait);
     volt_sleep_fini(&a->probe);
     volt_sleep_fini(&a->limit);
-    store_commit_fini(&a->kept);
+    store_commit_fini(&a->durable);
     meter_fini(&a->meter);
     hooks_close(&a->args);
     output_end_finish(NULL, NULL, &a->printed, false);

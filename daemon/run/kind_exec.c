@@ -42,7 +42,7 @@ static struct job_event end_of(struct work *w)
 static void take_end(struct volt_cx *cx, struct work *w)
 {
     if (w->attempt && w->attempt->state.phase == ATTEMPT_ENDING)
-        attempt_take(cx, w, w->leaf.commit.status == 0 ? ON_KEPT : ON_UNKEPT);
+        attempt_take(cx, w, w->leaf.commit.status == 0 ? ON_DURABLE : ON_STORE_REFUSED);
 }
 
 static enum volt_poll exec_poll(struct volt_cx *cx, void *state)

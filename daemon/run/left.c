@@ -30,7 +30,7 @@ void work_let_go(struct tx *tx, struct work *w)
     if (w->let_go)
         return;
     w->let_go = true;
-    grant_gone(tx->core, w);
+    grant_release_locks(tx->core, w);
     jobs_wake(w, tx);
     if (w->job->array) /* last task of the array does it */
         return;
@@ -66,8 +66,7 @@ enum volt_poll work_gone_poll(struct volt_cx *cx, struct work *w)
         return VOLT_READY;
     if (w->leaf_is_commit)
         work_leaf_fini(w);
-    if (w->leaf.sleep.deadline_usec &&
-        work_time_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
+    if (w->leaf.sleep.deadline_usec && work_time_poll(cx, &w->leaf.sleep) == VOLT_PENDING)
         return VOLT_PENDING;
     if (!st.other_life && may_live(&st))
         return wait_more(cx, w);

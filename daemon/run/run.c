@@ -94,11 +94,11 @@ int run_open(const struct run_options *o, const struct siphash_key *secret,
 int run_start(struct core *core)
 {
     const struct run *run = parts_of(core)->run;
-    const struct keeper_told told = {absent_here, absent_awaits, core};
+    const struct keeper_callbacks callbacks = {absent_here, absent_awaits, core};
     int r = meters_start(run->meters, parts_of(core)->rt);
 
     if (r == 0 && run->links)
-        r = keeper_links_start(run->links, parts_of(core)->rt, &told);
+        r = keeper_links_start(run->links, parts_of(core)->rt, &callbacks);
     if (r == 0 && run_has_keepers(core))
         r = absent_start(core);
     if (r == 0 && run->links)

@@ -53,7 +53,7 @@ static void leave_job(struct work *w, struct tx *tx)
     /* Survivors with claims are left here only when voltd ends. Then the job does not
      * retire yet. */
     const bool left = w->holds && jobs_left(job, jobs_status(job, w->offset));
-    grant_gone(core, w);
+    grant_release_locks(core, w);
     if (w->offset == NO_OFFSET)
         job->live = NULL;
     else
@@ -310,7 +310,7 @@ static void back_off(struct work *w, uint64_t ran_usec)
     const uint64_t wait = job_retry_left(jobs_status(job, w->offset), jobs_now_usec());
 
     give_back_slot(core, w, ran_usec);
-    grant_gone(core, w);
+    grant_release_locks(core, w);
     w->rests =
         wait && (job->array || condition_time_add(parts_of(core)->admit, &job->waiter,
                                                   &condition_backoff, CLOCK_OF_DELAYS,
@@ -329,7 +329,7 @@ static void wait_again(struct core *core, struct work *w, uint64_t ran_usec)
     lent_over(core, w);
     if (w->job->claims) {
         grant_end(core, w, ran_usec);
-        grant_gone(core, w);
+        grant_release_locks(core, w);
     }
     if (jobs_takes(w->job) && !work_has_slot(w) && !work_is_early(w))
         grant_wait(core, w);
@@ -386,7 +386,7 @@ void work_post_end(struct work *w, const struct job_event *exited, struct tx *tx
         claims_keep_refund(tx, w->job, waiting_now(core));
     const uint32_t left = st->state == JOB_DONE ? st->survivors : exited->survivors;
     if (jobs_is_process(w->job) && !left) /* otherwise when that end is durable */
-        grant_gone(core, w);
+        grant_release_locks(core, w);
 }
 
 void work_begin_again(struct work *w)

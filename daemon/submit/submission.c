@@ -221,7 +221,7 @@ void submission_unbook(struct jobs_submit *s, uint64_t n, uint64_t bytes)
     struct user *u = users_find(parts_of(core)->users, s->owner.uid);
     if (u) /* NULL: nothing was booked, and nothing is given back */
         users_sub(parts_of(core)->users, u, n, bytes);
-    phase_tell_drain(core);
+    phase_wake_drain(core);
     dispatch_finish(&tx);
 }
 

@@ -36,7 +36,7 @@ static const struct {
     {BIT(STARTING), ON_EXISTS, ANY, "nobody else makes records here"},
     {BIT(NEW), ON_UNMARKED, ANY,
      "the store has what is no submission wait until it can be written"},
-    {BIT(ENDING), ON_UNKEPT, ANY, "likewise, and memory comes back within 10 s"},
+    {BIT(ENDING), ON_STORE_REFUSED, ANY, "likewise, and memory comes back within 10 s"},
 };
 #define ENOUGH 100
 
@@ -260,7 +260,8 @@ static void print_rows(bool all)
  * compared with the model of these (circles.c). */
 static bool has_circles(void)
 {
-    if (cover->histories < HISTORIES_SOME || (cover->circles[false] && cover->circles[true]))
+    if (cover->histories < HISTORIES_SOME ||
+        (cover->circles[false] && cover->circles[true]))
         return true;
     printf("sim: no wait or edit %s\n", cover->circles[true] ? "goes on" : "is refused");
     return false;

@@ -25,7 +25,7 @@ enum hold {
 };
 
 struct file {
-    struct lease_told told;
+    struct lease_file_contents told;
     enum hold hold;
     bool there;
     bool minded; /* OF_PROCESS: a task waits for it, or it is known what becomes of it */
@@ -82,8 +82,8 @@ static void come_back(uint64_t id, uint64_t unused);
 static void leave(struct file *f)
 {
     f->minded = true;
-    sim_after(sim_below(sim_one_in(2) ? 2000 : 200000), sim_one_in(4) ? let_go : come_back,
-              f->told.ask.id, 0);
+    sim_after(sim_below(sim_one_in(2) ? 2000 : 200000),
+              sim_one_in(4) ? let_go : come_back, f->told.ask.id, 0);
 }
 
 void leases_voltd_died(void)
@@ -254,7 +254,7 @@ int lease_file_is_held(int dir_fd, uint64_t id)
     return f && f->there && f->hold != FREE;
 }
 
-int lease_file_read(int dir_fd, uint64_t id, struct lease_told *ret)
+int lease_file_read(int dir_fd, uint64_t id, struct lease_file_contents *ret)
 {
     (void)dir_fd;
     *ret = find(id)->told;

@@ -38,7 +38,7 @@ static bool commit(struct world *w, struct world_rules *rules)
         return true;
     if (w->ending)
         (void)world_apply_fact(&w->memory, fact & (uint8_t)~WITH_STARTED);
-    (void)world_take(w, ON_KEPT, rules);
+    (void)world_take(w, ON_DURABLE, rules);
     world_forget_attempt(w);
     if (w->memory.state == JOB_DONE) /* or it was cancelled before another attempt */
         w->granted = w->early = false;
@@ -56,13 +56,13 @@ static bool refuse_mark(struct world *w, struct world_rules *rules)
 
 static bool drop_end(struct world *w, struct world_rules *rules)
 {
-    if (!world_hears(w, ON_UNKEPT) || !w->ending || w->npending == 0)
+    if (!world_hears(w, ON_STORE_REFUSED) || !w->ending || w->npending == 0)
         return false;
     w->npending--; /* it was the last, and nothing can follow */
     uint8_t fact = w->pending[w->npending] & (uint8_t)~WITH_STARTED;
     w->pending[w->npending] = 0;
     (void)world_apply_fact(&w->memory, fact);
-    (void)world_take(w, ON_UNKEPT, rules);
+    (void)world_take(w, ON_STORE_REFUSED, rules);
     world_forget_attempt(w);
     return true; /* the next voltd will know */
 }
@@ -209,9 +209,9 @@ static bool hear_answer(struct world *w, struct world_rules *rules)
 {
     if (!world_hears(w, ON_RESET) || w->call == OP_NONE || !w->answered)
         return false;
-    enum attempt_input in = w->status == SAID_LEFT
-                                ? ON_LEFT
-                                : attempt_answer(attempt_hears(&w->a), w->status);
+    enum attempt_input in =
+        w->status == SAID_LEFT ? ON_LEFT
+                               : attempt_answer(attempt_awaited_inputs(&w->a), w->status);
     w->call = OP_NONE;
     w->answered = false;
     w->status = 0;
@@ -230,7 +230,7 @@ static bool remove_record(struct world *w, enum serve how, struct world_rules *r
     if (status == 0 && w->made)
         world_remove_record(w, world_current(w), rules);
     w->made &= status != 0;
-    return world_take(w, attempt_answer(attempt_hears(&w->a), status), rules);
+    return world_take(w, attempt_answer(attempt_awaited_inputs(&w->a), status), rules);
 }
 
 /* While a call is on its way the record alone is looked at besides. */
@@ -291,8 +291,8 @@ static bool turn_over(struct world *w, struct world_rules *rules)
 
 static bool know_kept(struct world *w, struct world_rules *rules)
 {
-    return world_hears(w, ON_KEPT) && w->a.phase == ATTEMPT_PAUSE_DUE &&
-           w->npending == 0 && world_take(w, ON_KEPT, rules);
+    return world_hears(w, ON_DURABLE) && w->a.phase == ATTEMPT_PAUSE_DUE &&
+           w->npending == 0 && world_take(w, ON_DURABLE, rules);
 }
 
 static bool reach_limit(struct world *w, struct world_rules *rules)

@@ -343,7 +343,7 @@ bool world_take(struct world *w, enum attempt_input in, struct world_rules *rule
 
 bool world_hears(const struct world *w, enum attempt_input in)
 {
-    return w->voltd && w->has && attempt_is_heard(attempt_hears(&w->a), in);
+    return w->voltd && w->has && attempt_awaits(attempt_awaited_inputs(&w->a), in);
 }
 
 void world_forget_attempt(struct world *w)

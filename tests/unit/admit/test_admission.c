@@ -68,7 +68,7 @@ static void starts(struct waiter *w)
 static void ends(struct waiter *w, uint64_t usec)
 {
     admission_ended(a, w, 1, usec, 0);
-    admission_gone(a, w, 1, 0);
+    admission_release_locks(a, w, 1, 0);
     admission_forget(a, w);
 }
 
@@ -158,7 +158,7 @@ static void a_slot_is_lent(void **state)
     enter(&w, 2, 0);
     assert_null(next()); /* there is one slot */
     admission_ended(a, &array, 1, 1, 0);
-    admission_gone(a, &array, 1, 0);
+    admission_release_locks(a, &array, 1, 0);
     assert_int_equal(admission_count(a).used, 0);
     assert_non_null(next());
 }
@@ -528,7 +528,7 @@ static void queues_are_peeked_in_their_order(void **state)
         if (admission_waits(&w[i]))
             continue;
         admission_ended(a, &w[i], 1, SECOND, 0);
-        admission_gone(a, &w[i], 1, 0);
+        admission_release_locks(a, &w[i], 1, 0);
     }
     for (int i = 0; i < 60; i++)
         admission_forget(a, &w[i]);

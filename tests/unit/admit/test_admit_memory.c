@@ -69,7 +69,7 @@ static void what_cannot_fail(struct waiter *w)
     admission_put_back(a, w, 0);
     admission_take(a, w, false, 0);
     admission_ended(a, w, 1, 5, 0);
-    admission_gone(a, w, 1, 0);
+    admission_release_locks(a, w, 1, 0);
     assert_int_equal(hook_count(), 0);
     hook_arm(0, false);
 }

@@ -422,7 +422,7 @@ static void end_one(void)
     admission_ended(a, &w[job], n, took, ref.now);
     ref_end(&ref, job, n, took);
     if (any(3)) {
-        admission_gone(a, &w[job], n, ref.now);
+        admission_release_locks(a, &w[job], n, ref.now);
         ref.jobs[job].holding -= n;
     } else {
         covered[SURVIVORS]++;
@@ -436,7 +436,7 @@ static void survivor_goes(void)
 
     if (job < 0)
         return;
-    admission_gone(a, &w[job], 1, ref.now);
+    admission_release_locks(a, &w[job], 1, ref.now);
     ref.jobs[job].holding--;
     forget_done(job);
 }
@@ -817,7 +817,7 @@ static void finish_history(void)
         while (lends(i))
             take_back(i);
         admission_ended(a, &w[i], ref.jobs[i].running, 0, ref.now);
-        admission_gone(a, &w[i], ref.jobs[i].holding, ref.now);
+        admission_release_locks(a, &w[i], ref.jobs[i].holding, ref.now);
         admission_forget(a, &w[i]);
     }
     check(admission_is_idle(a) && admission_count(a).used == 0, "something is left");

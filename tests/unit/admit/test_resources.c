@@ -103,7 +103,7 @@ static void starts(struct waiter *w)
 static void ends(struct waiter *w)
 {
     admission_ended(a, w, 1, SECOND, now);
-    admission_gone(a, w, 1, now);
+    admission_release_locks(a, w, 1, now);
 }
 
 /* --- locks -------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ static void kept_until_all_processes_are_gone(void **state)
     admission_ended(a, &x, 1, SECOND, now);
     assert_int_equal(admission_count(a).used, 0);
     assert_null(next());
-    admission_gone(a, &x, 1, now);
+    admission_release_locks(a, &x, 1, now);
     starts(&y);
 }
 
@@ -767,7 +767,7 @@ static void long_lines_are_offered_in_portions(void **state)
     while (!(budget = 1000, admission_next(a, now, &budget)) && !budget)
         ;
     admission_ended(a, &holder, 1, SECOND, now);
-    admission_gone(a, &holder, 1, now);
+    admission_release_locks(a, &holder, 1, now);
     for (budget = 0; !first && !budget; portions++) {
         const uint64_t before = admission_lanes_looked(a);
 

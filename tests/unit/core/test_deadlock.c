@@ -110,7 +110,7 @@ static void end(uint64_t id)
 
     core_begin(&tx, &core);
     grant_end(&core, &work[id], 1);
-    grant_gone(&core, &work[id]);
+    grant_release_locks(&core, &work[id]);
     job[id].status.state = JOB_DONE;
     job[id].live = NULL;
     dispatch_finish(&tx);

@@ -523,7 +523,7 @@ static void let_go(struct job *j, struct work *w)
 {
     list_remove(&users_find(&core.users, user.uid)->holders, &w->held);
     admission_ended(core.parts.admit, &j->waiter, 1, 0, waiting_now(&core));
-    admission_gone(core.parts.admit, &j->waiter, 1, waiting_now(&core));
+    admission_release_locks(core.parts.admit, &j->waiter, 1, waiting_now(&core));
     end_job(j);
 }
 

@@ -294,7 +294,7 @@ static const struct {
      0,
      ATTEMPT_ENDING,
      0,
-     {ON_UNKEPT, ATTEMPT_ENDED, .todo = DO_REMOVE_LATER}},
+     {ON_STORE_REFUSED, ATTEMPT_ENDED, .todo = DO_REMOVE_LATER}},
     {"what SIGKILL does not end is not killed again",
      0,
      ATTEMPT_KILLED,
@@ -334,7 +334,7 @@ static const struct {
      0,
      ATTEMPT_ENDING,
      IF_RECORD,
-     {ON_KEPT, .next = ATTEMPT_ENDED}},
+     {ON_DURABLE, .next = ATTEMPT_ENDED}},
 };
 #define BUGS (sizeof(bugs) / sizeof(bugs[0]))
 
@@ -402,10 +402,10 @@ static void count_rows(const struct cover *c, struct cover *seen, unsigned phase
 static void count_cells(const struct cover *c, unsigned phase, struct counts *n)
 {
     const struct attempt_state s = {.phase = (uint8_t)phase};
-    const uint32_t hears = attempt_hears(&s);
+    const uint32_t awaited = attempt_awaited_inputs(&s);
 
     for (unsigned in = 0; in < ATTEMPT_INPUTS; in++) {
-        if (!attempt_is_heard(hears, (enum attempt_input)in) || is_no_cell(phase, in))
+        if (!attempt_awaits(awaited, (enum attempt_input)in) || is_no_cell(phase, in))
             continue;
         n->cells++;
         if (c->cell[phase][in])

@@ -1,5 +1,5 @@
 /* The table of the start protocol, written down a second time: each phase with each input
- * that it hears, and with none that it does not. */
+ * that it awaited, and with none that it does not. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,9 +72,9 @@ static const struct {
      DO_POST_STARTED | DO_SIGNAL, ATTEMPT_FRESH, 0},
     {ATTEMPT_TAKEN, ATTEMPT_FRESH, IF_HALTED, ON_STARTED, ATTEMPT_RESUMING,
      DO_POST_STARTED | DO_SIGNAL, ATTEMPT_FRESH, 0},
-    {ATTEMPT_RUNNING, ATTEMPT_FRESH, 0, ON_TURNED, ATTEMPT_PAUSE_DUE, DO_KEEP,
+    {ATTEMPT_RUNNING, ATTEMPT_FRESH, 0, ON_TURNED, ATTEMPT_PAUSE_DUE, DO_AWAIT_STORE,
      ATTEMPT_FRESH, 0},
-    {ATTEMPT_PAUSE_DUE, ATTEMPT_FRESH, 0, ON_KEPT, ATTEMPT_PAUSING, DO_SIGNAL,
+    {ATTEMPT_PAUSE_DUE, ATTEMPT_FRESH, 0, ON_DURABLE, ATTEMPT_PAUSING, DO_SIGNAL,
      ATTEMPT_FRESH, 0},
     {ATTEMPT_PAUSED, ATTEMPT_FRESH, 0, ON_TURNED, ATTEMPT_RESUMING, DO_SIGNAL,
      ATTEMPT_FRESH, 0},
@@ -289,10 +289,11 @@ static const struct {
      ATTEMPT_FRESH, ATTEMPT_STUCK},
     {ATTEMPT_REMOVE_AGAIN, ATTEMPT_FRESH, 0, ON_LIMIT, ATTEMPT_REMOVING, DO_REMOVE,
      ATTEMPT_FRESH, 0},
-    {ATTEMPT_ENDING, ATTEMPT_FRESH, IF_RECORD, ON_KEPT, ATTEMPT_ENDED, DO_REMOVE_LATER,
+    {ATTEMPT_ENDING, ATTEMPT_FRESH, IF_RECORD, ON_DURABLE, ATTEMPT_ENDED, DO_REMOVE_LATER,
      ATTEMPT_FRESH, 0},
-    {ATTEMPT_ENDING, ATTEMPT_FRESH, 0, ON_KEPT, ATTEMPT_ENDED, 0, ATTEMPT_FRESH, 0},
-    {ATTEMPT_ENDING, ATTEMPT_FRESH, 0, ON_UNKEPT, ATTEMPT_ENDED, 0, ATTEMPT_FRESH, 0},
+    {ATTEMPT_ENDING, ATTEMPT_FRESH, 0, ON_DURABLE, ATTEMPT_ENDED, 0, ATTEMPT_FRESH, 0},
+    {ATTEMPT_ENDING, ATTEMPT_FRESH, 0, ON_STORE_REFUSED, ATTEMPT_ENDED, 0, ATTEMPT_FRESH,
+     0},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -359,7 +360,7 @@ static void what_is_not_heard_changes_nothing(void **state)
             struct attempt_state s = {.phase = (uint8_t)phase}, before = s;
             uint32_t todo = 77;
 
-            if (attempt_is_heard(attempt_hears(&s), (enum attempt_input)in))
+            if (attempt_awaits(attempt_awaited_inputs(&s), (enum attempt_input)in))
                 continue;
             assert_false(attempt_step(&s, (enum attempt_input)in, &todo));
             assert_memory_equal(&s, &before, sizeof(s));
@@ -482,7 +483,7 @@ static void answers(void **state)
         const struct attempt_state s = {.phase = (uint8_t)cases[i].phase};
 
         assert_string_equal(
-            input_name(attempt_answer(attempt_hears(&s), cases[i].status)),
+            input_name(attempt_answer(attempt_awaited_inputs(&s), cases[i].status)),
             input_name(cases[i].in));
     }
 }

@@ -319,7 +319,7 @@ static void it_leads_back_to_queued(void **state)
     assert_int_equal(job_update(&st, &failed), 0);
     assert_memory_equal(&st, &want, sizeof(st));
     assert_true(job_has_begun(&st));
-    const struct job_end told = job_end_told(&failed, &st);
+    const struct job_end told = job_end_notified(&failed, &st);
     assert_int_equal(told.result, JOB_RESULT_EXIT);
     assert_int_equal(told.code, 75);
     assert_int_equal(told.code_is, JOB_CODE_STATUS);
@@ -347,8 +347,8 @@ static void the_last_one_is_told_as_it_is(void **state)
     ev.again = false;
     assert_int_equal(job_update(&st, &ev), 0);
     assert_int_equal(st.state, JOB_DONE);
-    assert_int_equal(job_end_told(&ev, &st).result, JOB_RESULT_EXIT);
-    assert_int_equal(job_end_told(&ev, &st).code, 75);
+    assert_int_equal(job_end_notified(&ev, &st).result, JOB_RESULT_EXIT);
+    assert_int_equal(job_end_notified(&ev, &st).code, 75);
 }
 
 static void none_follows_a_cancel_or_survivors(void **state)

@@ -113,7 +113,7 @@ static struct lease_ask ask_for_file(void)
 static void a_file_says_what_it_is_and_whether_it_is_held(void **state)
 {
     const struct lease_ask a = ask_for_file();
-    struct lease_told told;
+    struct lease_file_contents told;
     struct stat st;
     int fd = -1;
 
@@ -151,7 +151,7 @@ static void a_file_says_what_it_is_and_whether_it_is_held(void **state)
 static void a_file_says_whether_it_waits(void **state)
 {
     const struct lease_ask a = ask_for_file();
-    struct lease_told told;
+    struct lease_file_contents told;
     int fd = -1;
 
     (void)state;
@@ -177,7 +177,7 @@ static void a_file_of_an_earlier_version_is_of_one_that_is_held(void **state)
 {
     enum { SIZE = 472, HEAD = 8 };
     const struct lease_ask a = ask_for_file();
-    struct lease_told told;
+    struct lease_file_contents told;
     unsigned char bytes[SIZE];
     int held_fd = -1;
 
@@ -200,7 +200,7 @@ static void a_file_of_an_earlier_version_is_of_one_that_is_held(void **state)
 static void a_damaged_file_is_refused(void **state)
 {
     const struct lease_ask a = ask_for_file();
-    struct lease_told told;
+    struct lease_file_contents told;
     struct stat st;
     int held_fd = -1;
 

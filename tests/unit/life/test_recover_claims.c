@@ -252,7 +252,7 @@ static void what_is_left_is_found_while_others_leave(void **state)
     assert_true(steer_free_step(&core, owner, &f, NULL));
     core_lock(&core);
     for (uint64_t id = 2; id <= QUOTA_ENTRIES; id += 2)
-        grant_gone(&core, table_get(&core.table, id)->live);
+        grant_release_locks(&core, table_get(&core.table, id)->live);
     core_unlock(&core);
     while (steer_free_step(&core, owner, &f, NULL))
         ;

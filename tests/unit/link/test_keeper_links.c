@@ -69,7 +69,7 @@ static bool awaits(void *arg, uid_t uid)
     return vat_u32_load(&user.awaits, VAT_ACQ) > 0;
 }
 
-static const struct keeper_told told = {here, awaits, &user};
+static const struct keeper_callbacks told = {here, awaits, &user};
 
 static void wait_for(vat_u32 *what, uint32_t n)
 {
@@ -83,7 +83,7 @@ static struct keeper_link *resting(struct rig *g, uint64_t rest_usec)
     const struct keeper_link_options opt = {.socket_path = g->files.socket_path,
                                             .rest_usec = rest_usec,
                                             .uid = 1000,
-                                            .told = &told,
+                                            .callbacks = &told,
                                             .record_fd = g->files.record_fd};
     struct volt_error err = {""};
     struct keeper_link *link = NULL;
@@ -305,7 +305,8 @@ static void test_one_for_each_user(void **state)
 
     assert_int_equal(keeper_links_open(g->files.dir, &opt, &err, &links), 0);
     assert_int_equal(
-        keeper_links_start(links, g->rt, &(struct keeper_told){NULL, NULL, NULL}), 0);
+        keeper_links_start(links, g->rt, &(struct keeper_callbacks){NULL, NULL, NULL}),
+        0);
     listen_at(g->files.dir, 1000);
     assert_int_equal(keeper_links_check(links, 1000), 0);
     assert_int_equal(keeper_links_check(links, 1001), -ENOENT);

@@ -78,7 +78,7 @@ static int teardown(void **state)
     for (size_t i = 1; i < JOBS; i++) {
         waiting_leave(&core, &job[i]);
         if (i == 2)
-            grant_gone(&core, &work[2]);
+            grant_release_locks(&core, &work[2]);
         table_remove(&core.table, i);
     }
     store_free(core.parts.store);
