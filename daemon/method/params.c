@@ -523,7 +523,7 @@ int filter_wants(const struct filter *f, struct call *call, const struct job_new
         return 1;
     bool ahead = query_log_ahead(core); /* asked first: the job may enter in between */
     int r = query_wants(core, call_asker(call), &ev->key, &rest, call_quota(call));
-    return r >= 0 ? r : ahead ? -EAGAIN : 0;
+    return r == -ENOENT && ahead ? -EAGAIN : r;
 }
 
 /* --- errors ------------------------------------------------------------------------- */

@@ -100,7 +100,8 @@ size_t filter_size(const struct filter *f);
 struct job_filter filter_for_query(const struct filter *f);
 /* Returns whether the filter wants the job of an event:
  *   1: yes
- *   0: no, or memory no longer has the job
+ *   0: no
+ *   -ENOENT: memory no longer has the job
  *   -EAGAIN: memory does not have it yet */
 int filter_wants(const struct filter *f, struct call *call, const struct job_news *ev);
 

@@ -9,6 +9,9 @@
  * of them, and `lagged` counts the skipped ones, like those that the ring has
  * overwritten.
  *
+ * Of a job that has left memory the store says whether the filter wants it. Where nobody
+ * knows, as it is purged, the event counts as `lagged`.
+ *
  * After the snapshot, the job that the caller runs inside of lends its slot until the
  * call ends (daemon/lease/lending.h).
  *
@@ -29,6 +32,7 @@
 #define EVENTS_PER_REPLY 256
 #define JOBS_PER_REPLY   500
 #define EVENT_TEXT       256 /* usual bytes of an event in a reply */
+#define RUN_MOST         64  /* jobs read from the store at a time */
 
 struct watch {
     struct watch_params {
@@ -39,12 +43,13 @@ struct watch {
         struct job_key inside_job;
         uint64_t inside_lease;
     } in;
-    struct inside inside; /* its wait only for a single job */
-    uint64_t cursor;      /* events up to here were sent or skipped */
-    uint64_t lagged;      /* skipped, not yet reported */
-    struct job_walk jobs; /* of the snapshot */
-    bool begun;           /* something was sent */
-    bool slow;            /* the output was full */
+    struct inside inside;     /* its wait only for a single job */
+    uint64_t cursor;          /* events up to here were sent or skipped */
+    uint64_t lagged;          /* skipped, not yet reported */
+    struct job_walk jobs;     /* of the snapshot */
+    struct query_looks looks; /* at jobs that are not in memory */
+    bool begun;               /* something was sent */
+    bool slow;                /* the output was full */
     enum {
         WATCH_BEGIN = 0,
         WATCH_SNAPSHOT,
@@ -85,6 +90,10 @@ static int begin(struct volt_cx *cx, struct call *call, struct watch *w)
     w->at = w->in.resumes ? WATCH_EVENTS : WATCH_SNAPSHOT;
     /* Jobs named by id also from the store. */
     job_walk_init(&w->jobs, &w->in.wish, w->in.filter.ids.keys != NULL);
+    w->looks = (struct query_looks){.core = core,
+                                    .asker = *call_asker(call),
+                                    .kept = true,
+                                    .quota = call_quota(call)};
     w->sent_usec = volt_now_usec();
     volt_sleep_init_at(&w->silence, heartbeat_due(call, w));
     if (w->in.resumes && w->in.after == 0)
@@ -177,18 +186,54 @@ static int put_event(struct call *call, const struct job_news *ev, struct wire_w
     return 1;
 }
 
+/* Returns whether the filter wants the job of an event, which is not in memory. 1, 0;
+ * -ENOENT: nobody knows. */
+static int wants_stored(struct volt_cx *cx, struct call *call, struct watch *w,
+                        const struct job_news *ev)
+{
+    const struct job_key job = {.id = ev->key.id, .index = JOB_NO_INDEX};
+    struct job_filter rest = filter_for_query(&w->in.filter);
+    const bool had_page = w->looks.page;
+    struct job_view v;
+
+    w->looks.last = job.id + RUN_MOST - 1;
+    w->looks.most = 1 + quota_entries_left(call_quota(call)) / QUERY_KEPT_COST;
+    int r = query_looks_next(cx, &w->looks, &job, &v);
+    if (w->looks.page && !had_page)
+        call_holds(call, QUERY_LOOKS_PAGE);
+    if (r < 0)
+        return -ENOENT;
+    rest.states = rest.results = 0; /* those of the event count */
+    r = v.forgotten ? -ENOENT : job_filter_wants_view(&v, &rest);
+    job_view_fini(&v);
+    return r;
+}
+
+static int wants(struct volt_cx *cx, struct call *call, struct watch *w,
+                 const struct job_news *ev)
+{
+    const int r = filter_wants(&w->in.filter, call, ev);
+
+    return r == -ENOENT ? wants_stored(cx, call, w, ev) : r;
+}
+
 /* Writes the wanted events. Stops at an event whose job is not in the table yet (read
- * again after news), or when unpacked specs use the turn up. Returns their number. */
-static int put_wanted(struct call *call, struct watch *w, const struct job_news *events,
-                      size_t n, struct wire_writer *to)
+ * again after news), or when unpacked specs use the turn up. Returns their number. cx
+ * NULL: not on a worker. */
+static int put_wanted(struct volt_cx *cx, struct call *call, struct watch *w,
+                      const struct job_news *events, size_t n, struct wire_writer *to)
 {
     int wanted = 0;
 
     for (size_t i = 0; i < n; i++) {
         const size_t before = wire_buf_len(to->out);
         bool over = i > 0 && quota_bytes_left(call_quota(call)) == 0;
-        int r = over ? -EAGAIN : filter_wants(&w->in.filter, call, &events[i]);
+        int r = over ? -EAGAIN : wants(cx, call, w, &events[i]);
 
+        if (r == -ENOENT) {
+            w->lagged++;
+            continue;
+        }
         if (r > 0)
             r = put_event(call, &events[i], to);
         if (r < 0) {
@@ -202,15 +247,15 @@ static int put_wanted(struct call *call, struct watch *w, const struct job_news 
 }
 
 /* Sends a reply made of shared texts. 1: sent; 0: nothing to send. */
-static int tell_wanted(struct call *call, struct watch *w, const struct job_news *events,
-                       size_t n)
+static int tell_wanted(struct volt_cx *cx, struct call *call, struct watch *w,
+                       const struct job_news *events, size_t n)
 {
     struct wire_buf text = {0};
     struct wire_writer reply = {.out = &text};
 
     wire_open(&reply, NULL, '{');
     wire_open(&reply, "events", '[');
-    if (put_wanted(call, w, events, n, &reply) == 0 && w->lagged == 0) {
+    if (put_wanted(cx, call, w, events, n, &reply) == 0 && w->lagged == 0) {
         wire_buf_fini(&text);
         return reply.error;
     }
@@ -230,6 +275,7 @@ static size_t events_of_turn(const struct call *call)
 }
 
 struct telling {
+    struct volt_cx *cx; /* NULL: not on a worker */
     struct call *call;
     struct watch *w;
     const struct job_news *events;
@@ -241,7 +287,7 @@ static void tell_aside(void *arg)
 {
     struct telling *t = arg;
 
-    t->r = tell_wanted(t->call, t->w, t->events, t->n);
+    t->r = tell_wanted(t->cx, t->call, t->w, t->events, t->n);
 }
 
 /* Matches and sends events. A long pattern takes up to 0.25 ms per job: not on a
@@ -250,10 +296,12 @@ static int tell_some(struct volt_cx *cx, struct telling *t)
 {
     const char *glob = t->w->in.filter.name_glob;
 
-    if (t->n > 0 && glob && strlen(glob) > GLOB_SHORT)
+    if (t->n > 0 && glob && strlen(glob) > GLOB_SHORT) {
         volt_block_in_place(cx, tell_aside, t);
-    else
+    } else {
+        t->cx = cx;
         tell_aside(t);
+    }
     return t->r;
 }
 
@@ -372,6 +420,7 @@ static void watch_drop(struct call *call, void *state)
     struct watch *w = state;
 
     inside_end(call, &w->inside);
+    query_looks_fini(&w->looks);
     if (w->at != WATCH_BEGIN) {
         subscription_remove(&w->subscriber, &w->of_log, 0);
         subscriber_fini(&w->subscriber);

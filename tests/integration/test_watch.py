@@ -149,3 +149,26 @@ def test_events_of_names_that_match(private, pattern):
         while idents[-1] not in told:
             told += [e["id"] for e in w.recv()["parameters"].get("events", [])]
         assert set(told) == {idents[0], idents[-1]}
+
+
+def test_a_filter_of_jobs_that_have_left_memory(private):
+    """Who comes back late gets the events of all jobs that the filter wants, and no others."""
+    config = "[Store]\nKeepEndedJobs=0\n"
+    private.start(config=config)
+    with private.connect() as v, private.connect() as w:
+        w.send(JOBS + "Watch", {}, more=True)
+        after = w.recv()["parameters"]["cursor"]
+        specs = [{"kind": "noop", "name": name, "labels": {"of": name}} for name in ("wanted", "other") * 100]
+        idents = v.ok(JOBS + "SubmitBatch", {"specs": specs})["ids"]
+        wait(v, *idents)
+    private.stop()
+    private.start(config=config)
+    for of in {"name": "wanted"}, {"name_glob": "w*"}, {"labels": {"of": "wanted"}}:
+        with private.connect() as w:
+            w.send(JOBS + "Watch", {"after": after, "filter": of}, more=True)
+            ended = []
+            while len(ended) < 100:
+                p = w.recv()["parameters"]
+                assert "lagged" not in p
+                ended += [e["id"] for e in p.get("events", []) if e["state"] == "done"]
+            assert sorted(ended) == sorted(idents[::2])
