@@ -146,7 +146,7 @@ static void starts(const char *what)
 
         if (x) {
             admission_ended(a, x, 1, 1000 + started % 7 * 100, 0);
-            admission_gone(a, x, 1, 0);
+            admission_release_locks(a, x, 1, 0);
             admission_forget(a, x);
         }
         running[i] = next();
@@ -224,7 +224,7 @@ static void one_lock(void)
         (void)next();
         admission_ended(a, x, 1, 1000, 0);
         (void)next();
-        admission_gone(a, x, 1, 0);
+        admission_release_locks(a, x, 1, 0);
     }
     print("start, of 1000 classes at one lock", N, from, "");
     printf("%-34s %9s  %8.2f classes looked at\n", "", "", (double)looks / N);

@@ -249,7 +249,7 @@ static void claim(struct admission *a, struct waiter *waiters, struct job_status
         for (size_t e = 0; e < sizeof(ev) / sizeof(ev[0]); e++)
             must(job_update(&status[i], &ev[e]), "event");
         admission_ended(a, first, 1, 3, 5);
-        admission_gone(a, first, 1, 5);
+        admission_release_locks(a, first, 1, 5);
         admission_forget(a, first);
     }
 }
