@@ -505,6 +505,12 @@ static bool wants_key(const struct filter *f, const struct job_key *key)
            key_list_has(&f->ids, key->id, key->index);
 }
 
+bool filter_needs_job(const struct filter *f)
+{
+    return f->orphans || f->name || f->name_glob || f->queue || f->nlabels ||
+           f->submitted_since_usec || f->submitted_until_usec;
+}
+
 int filter_wants(const struct filter *f, struct call *call, const struct job_news *ev)
 {
     const struct job_filter rest = filter_for_query(f);
@@ -518,8 +524,7 @@ int filter_wants(const struct filter *f, struct call *call, const struct job_new
         return 0;
     if (rest.of_user && rest.uid != ev->owner)
         return 0;
-    if (!f->orphans && !f->name && !f->name_glob && !f->queue && !f->nlabels &&
-        !rest.since_usec && !rest.until_usec)
+    if (!filter_needs_job(f))
         return 1;
     bool ahead = query_log_ahead(core); /* asked first: the job may enter in between */
     int r = query_wants(core, call_asker(call), &ev->key, &rest, call_quota(call));

@@ -98,6 +98,8 @@ void filter_fini(struct filter *f);
 size_t filter_size(const struct filter *f);
 /* Returns the filter in core's form; borrows from f. */
 struct job_filter filter_for_query(const struct filter *f);
+/* Returns whether an event alone does not say that the filter wants its job. */
+bool filter_needs_job(const struct filter *f);
 /* Returns whether the filter wants the job of an event:
  *   1: yes
  *   0: no

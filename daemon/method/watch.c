@@ -186,16 +186,20 @@ static int put_event(struct call *call, const struct job_news *ev, struct wire_w
     return 1;
 }
 
-/* Returns whether the filter wants the job of an event, which is not in memory. 1, 0;
- * -ENOENT: nobody knows. */
+/* Returns whether the filter wants the job of an event, which is not in memory:
+ *   1, 0
+ *   -ENOENT  nobody knows
+ *   -EAGAIN  the turn is used up, and this is not the first event */
 static int wants_stored(struct volt_cx *cx, struct call *call, struct watch *w,
-                        const struct job_news *ev)
+                        const struct job_news *ev, bool first)
 {
     const struct job_key job = {.id = ev->key.id, .index = JOB_NO_INDEX};
     struct job_filter rest = filter_for_query(&w->in.filter);
     const bool had_page = w->looks.page;
     struct job_view v;
 
+    if (!first && quota_entries_left(call_quota(call)) == 0)
+        return -EAGAIN;
     w->looks.last = job.id + RUN_MOST - 1;
     w->looks.most = 1 + quota_entries_left(call_quota(call)) / QUERY_KEPT_COST;
     int r = query_looks_next(cx, &w->looks, &job, &v);
@@ -210,11 +214,11 @@ static int wants_stored(struct volt_cx *cx, struct call *call, struct watch *w,
 }
 
 static int wants(struct volt_cx *cx, struct call *call, struct watch *w,
-                 const struct job_news *ev)
+                 const struct job_news *ev, bool first)
 {
     const int r = filter_wants(&w->in.filter, call, ev);
 
-    return r == -ENOENT ? wants_stored(cx, call, w, ev) : r;
+    return r == -ENOENT ? wants_stored(cx, call, w, ev, first) : r;
 }
 
 /* Writes the wanted events. Stops at an event whose job is not in the table yet (read
@@ -228,7 +232,7 @@ static int put_wanted(struct volt_cx *cx, struct call *call, struct watch *w,
     for (size_t i = 0; i < n; i++) {
         const size_t before = wire_buf_len(to->out);
         bool over = i > 0 && quota_bytes_left(call_quota(call)) == 0;
-        int r = over ? -EAGAIN : wants(cx, call, w, &events[i]);
+        int r = over ? -EAGAIN : wants(cx, call, w, &events[i], i == 0);
 
         if (r == -ENOENT) {
             w->lagged++;
@@ -264,13 +268,21 @@ static int tell_wanted(struct volt_cx *cx, struct call *call, struct watch *w,
     return tell(call, w, &reply) < 0 ? -ENOMEM : 1;
 }
 
-/* Returns how many events the turn allows. */
-static size_t events_of_turn(const struct call *call)
+/* Returns how many events the turn may look at. Where a job may have to be looked up in
+ * the store, half of the turn is for that. */
+static size_t scan_of_turn(const struct call *call, const struct watch *w)
+{
+    const size_t n = quota_entries_left(call_quota(call));
+
+    return filter_needs_job(&w->in.filter) ? (n + 1) / 2 : n;
+}
+
+/* Returns how many events of these the turn may send. */
+static size_t events_of_turn(const struct call *call, size_t scan)
 {
     size_t n = 1 + quota_bytes_left(call_quota(call)) / EVENT_TEXT;
 
-    n = n < quota_entries_left(call_quota(call)) ? n
-                                                 : quota_entries_left(call_quota(call));
+    n = n < scan ? n : scan;
     return n < EVENTS_PER_REPLY ? n : EVENTS_PER_REPLY;
 }
 
@@ -310,12 +322,13 @@ static int tell_events(struct volt_cx *cx, struct call *call, struct watch *w)
 {
     struct event_log *log = query_log(call_service(call)->core);
     struct job_news events[EVENTS_PER_REPLY];
+    const size_t scan = scan_of_turn(call, w);
     uint64_t before = w->cursor, lost = 0;
     size_t n;
     int r;
 
-    n = event_log_read(log, call_asker(call), w->cursor, events, events_of_turn(call),
-                       quota_entries_left(call_quota(call)), &w->cursor, &lost);
+    n = event_log_read(log, call_asker(call), w->cursor, events,
+                       events_of_turn(call, scan), scan, &w->cursor, &lost);
     call_did(call, 1 + (size_t)(w->cursor - before - lost), 0);
     w->lagged += lost;
     if (n == 0 && w->lagged == 0)
