@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from conftest import BIN, LIMIT, SERVICE_UID, Gate, needs_root, until, written
-from jobs import JOBS, ended, get, keeper_of, main_of, wait
+from jobs import JOBS, alive, ended, get, keeper_of, main_of, wait
 from test_adopted import shim_of
 
 
@@ -254,6 +254,7 @@ def test_what_a_killed_shim_and_keeper_have_left(private):
     private.stop(signal.SIGKILL)
     for pid in keeper, shim, main:
         os.kill(pid, signal.SIGKILL)
+    until(lambda: not alive(shim), "the shim to end, which locks its file")
     assert len(files(private)) == 4 and pathlib.Path(f"/proc/{other}").exists()
     private.start()
     until(lambda: [p.name for p in files(private)] in ([f"{lives}.1", "script"], ["script", f"{lives}.1"]))
