@@ -431,8 +431,8 @@ static int leave_stream(struct watching *w)
     return r;
 }
 
-/* Waits for the end of a single source that is open: events of other jobs then wake
- * neither this program nor voltd for it. */
+/* Waits for the end of a single source that is open, or has begun without output: events
+ * of other jobs then wake neither this program nor voltd for it. */
 static int begin_wait(struct watching *w)
 {
     int r = leave_stream(w);
@@ -462,7 +462,10 @@ static int follow_on(struct watching *w)
     int r = 0;
     patience_init(&patience);
     while (r == 0 && w->left > 0) {
-        if (w->n == 1 && w->open && !w->waits && (r = begin_wait(w)) < 0)
+        if (w->n == 1 && (w->open || !w->streams) && !w->waits && (r = begin_wait(w)) < 0)
+            break;
+        r = read_watch(w); /* poll() does not report a reply read with another one */
+        if (r != 0 || w->left == 0)
             break;
         struct retry_watch *retries = w->o->rq->retries;
         struct pollfd p[5] = {{.fd = client_fd(*w->o->c), .events = POLLIN},
@@ -470,9 +473,6 @@ static int follow_on(struct watching *w)
                               {.fd = w->o->rq->out},
                               {.fd = w->o->rq->interrupt, .events = POLLIN},
                               {.fd = retry_watch_fd(retries), .events = POLLIN}};
-        r = read_watch(w); /* poll() does not report a reply read with another one */
-        if (r != 0 || w->left == 0)
-            break;
         struct opened *unwatched = w->open && w->open->wd < 0 ? w->open : NULL;
         if (poll(p, 5,
                  unwatched            ? LOOK_MSEC

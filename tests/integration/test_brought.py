@@ -152,17 +152,23 @@ def test_many_clients_wait(private):
     assert [p.wait() for p in waits] == [0] * 300
 
 
+@pytest.mark.parametrize("waits", [False, True])
 @pytest.mark.parametrize("array", [[], ["--array=1-2"]])
-def test_an_output_that_its_job_truncates(private, array):
+def test_an_output_that_its_job_truncates(private, array, waits):
     """tee /dev/stderr does so: who follows is told, and goes on with what is there."""
     private.start(config="[Queue]\nSlots=2\n")
+    if waits:
+        blockers = [private.submit("sleep", "600").out.strip() for _ in range(2)]
     script(private, "job.sh", "#!/bin/sh\necho before the cut of $VOLT_JOB_ID\nuntil [ -e cut ]; do sleep 0.01; done\n"
            "echo cut >/dev/stderr\nuntil [ -e go ]; do sleep 0.01; done\necho after\n")
     p = private.popen("volt-submit", "-F", *array, "./job.sh")
+    ident = p.stderr.readline().split()[-1]
+    if waits:
+        private.ctl("cancel", *blockers)
     for _ in range(2 if array else 1):
         assert "before the cut" in p.stdout.readline()
     (private.dir / "cut").touch()
-    until(lambda: "cut\n" in private.ctl("logs", "1_1" if array else "1").out)
+    until(lambda: "cut\n" in private.ctl("logs", f"{ident}_1" if array else ident).out)
     lines = [p.stdout.readline() for _ in range(2 if array else 1)]
     (private.dir / "go").touch()
     out, err = p.communicate()
