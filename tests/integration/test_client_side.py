@@ -753,17 +753,6 @@ def test_jobs_forgotten_before_the_wait(fake):
     assert "3 jobs ended: 1 succeeded, 0 failed" in r.err and "the results of 2 of them are not known" in r.err
 
 
-def test_a_job_that_runs_and_has_no_output_is_followed_to_its_end(fake):
-    def answer(method, parameters):
-        if method.endswith(".Get"):
-            return [{"parameters": {"job": {"id": "1", "state": "running"}}}]
-        if method.endswith(".Open"):
-            return [{"error": "org.voltd.logs.NoOutput", "parameters": {"id": "1"}}]
-        return submit_then([{"parameters": {"total": 1, "left": 0, "failed": 1, "exit_code": 7, "jobs": []}}])(method, parameters)
-    r = fake(answer).submit("-F", "--quiet", "--output=/dev/null", "--", "true")
-    assert (r.code, r.out) == (7, "")
-
-
 def test_full_disk_is_an_error(fake):
     d = fake(lambda *_: [{"parameters": {"jobs": []}}])
     with open("/dev/full", "w") as full:

@@ -2,6 +2,7 @@
 import re
 
 from conftest import LIMIT
+from test_client_side import submit_then
 
 
 def test_elements_have_files_of_their_own(shared):
@@ -160,3 +161,14 @@ def test_logs_names_the_path(shared):
             assert f"prints to a file that voltd does not keep: tail -f {path}" in r.err, r
     finally:
         assert shared.ctl("cancel", waits).code == 0
+
+
+def test_a_job_that_runs_and_has_no_output_is_followed_to_its_end(fake):
+    def answer(method, parameters):
+        if method.endswith(".Get"):
+            return [{"parameters": {"job": {"id": "1", "state": "running"}}}]
+        if method.endswith(".Open"):
+            return [{"error": "org.voltd.logs.NoOutput", "parameters": {"id": "1"}}]
+        return submit_then([{"parameters": {"total": 1, "left": 0, "failed": 1, "exit_code": 7, "jobs": []}}])(method, parameters)
+    r = fake(answer).submit("-F", "--quiet", "--output=/dev/null", "--", "true")
+    assert (r.code, r.out) == (7, "")
