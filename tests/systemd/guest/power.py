@@ -169,12 +169,15 @@ class Recorder:
                 ids = [connection.call("Submit", spec=spec_of(left[0]))["id"]]
             else:
                 ids = connection.call("SubmitBatch", specs=[spec_of(key) for key in left])["ids"]
-            for key, job in zip(left, ids):
+            taken = [(key, job) for key, job in zip(left, ids) if job]
+            for key, job in taken:
                 self.note("ack", key, job)
-            held.extend(job for key, job in zip(left, ids) if ".held." in key)
+            held.extend(job for key, job in taken if ".held." in key)
             with self.lock:
-                self.acknowledged += sum(".held." not in key for key in left)
-            left.clear()
+                self.acknowledged += sum(".held." not in key for key, _ in taken)
+            left[:] = [key for key, job in zip(left, ids) if not job]
+            if left:    # of a batch a voltd that shuts down refuses each
+                raise ConnectionResetError
         self.again(act)
 
     def watcher(self):
