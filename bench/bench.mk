@@ -1,7 +1,9 @@
 # Benchmarks: bench/README.md. Every bench_*.c is a program, linked with the harness, the
 # probes of the machine, and libvolt. BENCH: the workloads wanted, all if empty;
-# BENCH_WORKERS: with how many workers, as 1,2,4.
+# BENCH_WORKERS: with how many workers, as 1,2,4; AGAINST: build/plain of another tree,
+# measured by turns with this one.
 BENCH         ?=
+AGAINST       ?=
 BENCH_WORKERS ?= 2
 BENCHES       := $(patsubst %.c,$(B)/%,$(wildcard bench/bench_*.c))
 PEERS         := $(abspath $(B))/peers
@@ -14,7 +16,7 @@ $(BENCHES): $(B)/%: $(B)/%.o $(BENCH_OBJ) $(LIBVOLT)
 bench: deps
 	+@$(MAKE) --no-print-directory bench-run
 bench-run: $(BENCHES)
-	@bench/run --build $(abspath $(B)) --workers $(BENCH_WORKERS) $(BENCH)
+	@bench/run --build $(abspath $(B)) $(if $(AGAINST),--against $(abspath $(AGAINST))) --workers $(BENCH_WORKERS) $(BENCH)
 
 # Echo servers by turns, Tokio's among them if bench-peers has built it; ARGS: options of
 # bench/servers/run.

@@ -316,7 +316,7 @@ static int send_call(struct client *c, const char *method, json_t *parameters,
     text = json_dumps(call, JSON_COMPACT);
     if (text)
         r = write_all(c, text, strlen(text) + 1, fd);
-    c->unheard |= r == -ECONNRESET && c->calls == 0 && !c->heard;
+    c->unheard |= r == -ECONNRESET && c->calls == 0;
     c->calls += r == 0;
 out:
     free(text);

@@ -311,10 +311,9 @@ static int connect_or_start(const struct submit_options *o, struct client_tried 
     return autostart(&o->choice, o->quiet, ret);
 }
 
-/* Submits again after voltd ended without knowing the job. The other voltd must be of the
- * same kind, as the environment was chosen for that. Returns negative if there is
- * none. */
-static int call_again(struct submission *s, struct client_reply *ret)
+/* Connects again, to submit what no voltd has read. The other voltd must be of the same
+ * kind, as the environment was chosen for that. Returns negative if there is none. */
+static int connect_again(struct submission *s)
 {
     struct client_tried tried;
     struct client *c;
@@ -327,7 +326,13 @@ static int call_again(struct submission *s, struct client_reply *ret)
     client_free(s->c);
     s->c = c;
     client_set_silence(c, s->o->quiet ? NULL : say_silence);
-    return call_submit(s->c, s->o->spec, false, ret);
+    return 0;
+}
+
+/* Returns whether to submit once more: voltd has ended without knowing of it. */
+static bool comes_again(struct submission *s, int r)
+{
+    return r == -ECONNRESET && client_is_unheard(s->c) && connect_again(s) == 0;
 }
 
 static int submit_one(struct submission *s, struct client_reply *error)
@@ -335,12 +340,13 @@ static int submit_one(struct submission *s, struct client_reply *error)
     const uint64_t deadline = duration_now_usec() + s->o->reconnect_usec;
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = call_submit(s->c, s->o->spec, false, &reply);
-    if (r == -ECONNRESET && client_is_unheard(s->c))
-        r = call_again(s, &reply);
+    if (comes_again(s, r))
+        r = call_submit(s->c, s->o->spec, false, &reply);
     while (r == 0 && client_is_full(&reply) && duration_now_usec() < deadline) {
         client_reply_fini(&reply);
         (void)poll(NULL, 0, FULL_MSEC);
-        r = call_again(s, &reply);
+        r = connect_again(s);
+        r = r == 0 ? call_submit(s->c, s->o->spec, false, &reply) : r;
     }
     if (r == 0 && leaves_mem_out(s->o, &reply)) {
         client_reply_fini(&reply);
@@ -372,6 +378,8 @@ static int submit_all(struct submission *s, struct client_reply *error)
     if (!b.keyed) /* no keys: nothing is compared */
         (void)json_object_del(s->o->spec, "env_given");
     int r = batch_submit(&b, s->o->spec, s->c, &sink, error);
+    if (comes_again(s, r))
+        r = batch_submit(&b, s->o->spec, s->c, &sink, error);
     if (r == -EFBIG)
         say("jobs with local names go in one message, which has at most 16 MiB, with the "
             "environment for each; --no-env leaves that out");

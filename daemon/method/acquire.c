@@ -133,6 +133,8 @@ static enum volt_poll answer(struct volt_cx *cx, struct call *call, struct acqui
         return call_abort(call);
     if (a->ret == -EAGAIN)
         return refuse_busy(cx, call, s);
+    if (a->ret == -ESHUTDOWN)
+        return shutting_down(call);
     if (a->ret < 0)
         return call_error(call,
                           a->ret == -EDEADLK ? "org.voltd.locks.Deadlock"

@@ -540,6 +540,12 @@ enum volt_poll no_such_job(struct call *call, const char *error,
                       json_pack("{s:o}", "id", job_id_to_json(key->id, key->index)));
 }
 
+enum volt_poll shutting_down(struct call *call)
+{
+    return call_error(call, "org.voltd.jobs.ShuttingDown",
+                      json_pack("{s:s}", "reason", "voltd is shutting down"));
+}
+
 enum volt_poll no_answer(struct call *call, int error, const struct job_key *key)
 {
     const char *why =

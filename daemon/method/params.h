@@ -110,6 +110,8 @@ int filter_wants(const struct filter *f, struct call *call, const struct job_new
 /* Answers error NoSuchJob of an interface. */
 enum volt_poll no_such_job(struct call *call, const char *error,
                            const struct job_key *key);
+/* Answers error ShuttingDown: voltd is about to end, and nothing was taken. */
+enum volt_poll shutting_down(struct call *call);
 /* Answers a failure of query_look() or query_walk_step(). */
 enum volt_poll no_answer(struct call *call, int error, const struct job_key *key);
 /* Looks at one of many jobs, within the turn. 0, and the caller owns the view; negative:

@@ -107,8 +107,7 @@ static enum volt_poll refuse(struct call *call, const struct jobs_submit_item *i
     case -ENOMEM:
         return call_abort(call);
     case -ESHUTDOWN:
-        return call_error(call, "org.voltd.jobs.ShuttingDown",
-                          json_pack("{s:o}", "reason", wire_text(reason)));
+        return shutting_down(call);
     case -EEXIST:
         return call_error(call, "org.voltd.jobs.KeyTaken",
                           json_pack("{s:o*, s:o}", "job",

@@ -41,6 +41,7 @@ struct batch {
     struct jobs_submit leaf;
     bool begun;                    /* of leaf */
     size_t answered, item;         /* entries; item: of these, items */
+    bool taken, ending;            /* an item is a job; one was refused, as voltd ends */
     struct wire_buf ids, rejected; /* of the answer: entries */
     enum {
         BATCH_BEGIN = 0,
@@ -280,6 +281,8 @@ static int answer_entry(struct batch *b)
     if (b->item < b->nitems && b->position[b->item] == at) {
         const struct job_key key = {.id = it->ret_id, .index = JOB_NO_INDEX};
 
+        b->taken |= it->ret_id != 0;
+        b->ending |= it->ret_error == -ESHUTDOWN;
         if (it->ret_id)
             (void)job_key_format_job(&key, text);
         else if (it->ret_error < 0)
@@ -313,6 +316,8 @@ static enum volt_poll answer_batch(struct volt_cx *cx, struct call *call, struct
     }
     if (r < 0)
         return call_abort(call);
+    if (b->ending && !b->taken)
+        return shutting_down(call);
     wire_open(&reply, NULL, '{');
     put_list(&reply, "ids", &b->ids);
     put_list(&reply, "rejected", &b->rejected);

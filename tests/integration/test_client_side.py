@@ -422,17 +422,17 @@ def test_words_for_results(fake, said, word):
 
 def test_a_submission_that_nobody_read_is_made_again(fake):
     """Once; and none that may have been read."""
-    d = fake(submit_then([]))
-    d.fake.deaf = 1
-    r = d.submit("true")
-    assert (r.code, r.out, r.err) == (0, "1\n", "") and len(d.fake.calls) == 1
+    d = fake(lambda *_: [{"parameters": {"id": "1", "created": True, "ids": ["1"], "rejected": [], "durable": True}}])
+    for args, text in (["-f", "-"], '{"argv":["true"]}'), (["true"], None):
+        d.fake.deaf, d.fake.calls = 1, []
+        r = d.submit(*args, input=text)
+        assert (r.code, r.out, r.err) == (0, "1\n", "") and len(d.fake.calls) == 1, r
     d.fake.deaf = 2
     r = d.submit("true")
     assert r.code == 125 and "may have been" not in r.err and len(d.fake.calls) == 1, r
     d = fake(lambda *_: [None])
     r = d.submit("true")
-    assert r.code == 125 and "may have been accepted" in r.err, r
-    assert d.fake.connections == 1 and len(d.fake.calls) == 1, r
+    assert r.code == 125 and "may have been accepted" in r.err and d.fake.connections == len(d.fake.calls) == 1, r
 
 
 def test_lost_connection_is_retried_then_given_up(fake):

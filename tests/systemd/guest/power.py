@@ -169,15 +169,14 @@ class Recorder:
                 ids = [connection.call("Submit", spec=spec_of(left[0]))["id"]]
             else:
                 ids = connection.call("SubmitBatch", specs=[spec_of(key) for key in left])["ids"]
-            taken = [(key, job) for key, job in zip(left, ids) if job]
-            for key, job in taken:
+            if not all(ids):
+                raise RuntimeError(f"refused in part: {ids}")
+            for key, job in zip(left, ids):
                 self.note("ack", key, job)
-            held.extend(job for key, job in taken if ".held." in key)
+            held.extend(job for key, job in zip(left, ids) if ".held." in key)
             with self.lock:
-                self.acknowledged += sum(".held." not in key for key, _ in taken)
-            left[:] = [key for key, job in zip(left, ids) if not job]
-            if left:    # of a batch a voltd that shuts down refuses each
-                raise ConnectionResetError
+                self.acknowledged += sum(".held." not in key for key in left)
+            left.clear()
         self.again(act)
 
     def watcher(self):
@@ -214,6 +213,7 @@ def record(secs, *preload):
             voltd.stop(signal)
             wrong = voltd.start() or wrong
     recorder.stopping.set()
+    recorder.note("over")
     os.fsync(recorder.fd)   # of which the log has a flush at its end, whatever voltd does
     print(f"recorded: {recorder.acknowledged} acknowledged, {recorder.ended} ended", flush=True)
     for line in filter(None, [wrong, *recorder.errors]):

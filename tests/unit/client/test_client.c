@@ -33,6 +33,30 @@ static void put(int fd, const char *text, size_t len)
     assert_int_equal(write(fd, text, len), (ssize_t)len);
 }
 
+/* Only a connection that had ended before the call was sent: who has read a call, or
+ * part of its answer, may have acted on it. */
+static void test_unheard(void **state)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    char call[256];
+    int peer;
+
+    (void)state;
+    for (int reads = 0; reads < 2; reads++) {
+        struct client *c = pair(&peer);
+        if (reads)
+            assert_int_equal(client_send(c, "a.Call", NULL, 0), 0);
+        if (reads)
+            assert_true(read(peer, call, sizeof(call)) > 0);
+        (void)close(peer);
+        assert_int_equal(reads ? client_receive(c, CLIENT_FOREVER, &reply)
+                               : client_call(c, "a.Call", NULL, &reply),
+                         -ECONNRESET);
+        assert_int_equal(client_is_unheard(c), !reads);
+        client_free(c);
+    }
+}
+
 static void test_send(void **state)
 {
     (void)state;
@@ -411,6 +435,7 @@ static void test_spec(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_unheard),
         cmocka_unit_test(test_send),
         cmocka_unit_test(test_framing),
         cmocka_unit_test(test_list_as_text),

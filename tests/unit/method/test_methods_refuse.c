@@ -341,7 +341,13 @@ static void a_voltd_that_ends(void **state)
         (void)poll(NULL, 0, 1);
     life_close(whole.core);
     refuses_with(JOBS("Submit"), "{'spec':{'kind':'noop'}}", "ShuttingDown", "reason");
-    assert_has(call(JOBS("SubmitBatch"), "{'specs':[{'kind':'noop'}]}"), "'ids':['']");
+    refuses_with(JOBS("SubmitBatch"), "{'specs':[{'kind':'noop'},{'kind':'noop'}]}",
+                 "ShuttingDown", "reason");
+    refuses_with(
+        JOBS("SubmitBatch"),
+        "{'specs':[{'kind':'no'},{'kind':'noop'},{'kind':'noop'}],'atomic':false}",
+        "ShuttingDown", "reason");
+    refuses_with("org.voltd.locks.Acquire", "{'name':'db'}", "ShuttingDown", "reason");
     ask(CONTROL("Shutdown"), "{'wait':true,'cancel':true}", true);
     do {
         reply = hear();
