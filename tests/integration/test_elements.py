@@ -28,8 +28,8 @@ def submit(v, **spec):
     return v.ok(JOBS + "Submit", {"spec": spec})["id"]
 
 
-def wait(v, *ids):
-    *_, last = v.stream(JOBS + "Wait", {"ids": list(ids)})
+def wait(v, *ids, **more):
+    *_, last = v.stream(JOBS + "Wait", {"ids": list(ids), **more})
     assert last["left"] == 0
 
 
@@ -132,7 +132,7 @@ def test_what_is_forgotten_has_no_elements(private):
     with private.connect() as v:
         ident = submit(v, kind="noop", array={"first": 1, "last": 3}, key="its end is kept with that")
         wait(v, ident)
-        wait(v, *v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * 9})["ids"])
+        wait(v, *v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * 9})["ids"], forgotten=True)
 
         def rows():
             return [(j["id"], j["result"], j.get("forgotten"))

@@ -44,8 +44,8 @@ def submit(v, **spec):
     return v.ok(JOBS + "Submit", {"spec": spec})
 
 
-def ended(v, *ids):
-    *_, last = v.stream(JOBS + "Wait", {"ids": list(ids)})
+def ended(v, *ids, **more):
+    *_, last = v.stream(JOBS + "Wait", {"ids": list(ids), **more})
     assert last["left"] == 0
     return last
 
@@ -56,7 +56,7 @@ def known(v):
 
 def noops(v, n):
     ids = v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * n})["ids"]
-    ended(v, *ids)
+    ended(v, *ids, forgotten=True)  # more of them than the history keeps
     return ids
 
 
