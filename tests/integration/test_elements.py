@@ -132,7 +132,7 @@ def test_what_is_forgotten_has_no_elements(private):
     with private.connect() as v:
         ident = submit(v, kind="noop", array={"first": 1, "last": 3}, key="its end is kept with that")
         wait(v, ident)
-        wait(v, *v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * 9})["ids"], forgotten=True)
+        wait(v, *v.ok(JOBS + "SubmitBatch", {"specs": [{"kind": "noop"}] * 600})["ids"], forgotten=True)
 
         def rows():
             return [(j["id"], j["result"], j.get("forgotten"))
