@@ -85,10 +85,9 @@ def collect_new(house):
     """What voltd says of the jobs that it has not been asked about before."""
     h = house.history
     with house.connect() as v:
-        for job, view in each_job(v):
-            if job not in h.jobs:
-                h.jobs[job] = view
-                h.outputs[job] = output_of(v, job)
+        for job, view in each_job(v, but=h.jobs):
+            h.jobs[job] = view
+            h.outputs[job] = output_of(v, job)
 
 
 def one_round(house, nemesis, seed, number, secs):
@@ -144,11 +143,11 @@ def verdict(samples):
 
 def endure(house, seed, secs, round_secs, say, storm=True):
     """(samples, kills, jobs, findings); at least two samples."""
-    house.start()
     if storm:
         faults = Faults(house)
         faults.rate([KEEPER, KILLER, SHIM, CHILD], SLOW, errno.EINTR, 5)
         faults.short([VOLTD], 3)
+    house.start()
     pid, start = house.process.pid, time.monotonic()
     nemesis, samples, jobs, found = Spare(house, seed), [], 0, []
     while not found and (len(samples) < 2 or time.monotonic() < start + secs):
@@ -158,6 +157,8 @@ def endure(house, seed, secs, round_secs, say, storm=True):
             found.append("invented: voltd was to live all the time")
         samples.append(sample(house, start))
         say(f"{samples[-1]} {jobs} jobs, {nemesis.kills} kills")
+    if storm and not (faults.fired(0)[0] and faults.fired(1)[0]):
+        found.append("the storm: no fault was injected")
     house.history.slots = house.slots
     house.history.ledger = house.ledger.read_bytes()
     return samples, nemesis.kills, jobs, found + house.findings + check(house.history)

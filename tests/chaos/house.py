@@ -336,8 +336,9 @@ class House(integration.Daemon):
         shutil.rmtree(self.dir, ignore_errors=True)
 
 
-def each_job(v):
-    """(job, view) of everything that voltd knows, elements of arrays and orphans included."""
+def each_job(v, but=()):
+    """(job, view) of everything that voltd knows, elements of arrays and orphans included, but
+    for these jobs: voltd is not asked about elements whose array may have been purged."""
     for orphans in (False, True):
         cursor = None
         while True:
@@ -346,13 +347,16 @@ def each_job(v):
                 p["filter"] = {"orphans": True}
             answer = v.ok("org.voltd.jobs.List", p)
             for job in answer["jobs"]:
-                if "counts" in job:
-                    first = job["first"] if "first" in job else 0
-                    for i in range(first, first + job["counts"]["total"]):
-                        one = v.ok("org.voltd.jobs.Get", {"id": f"{job['id']}_{i}"})["job"]
-                        yield parse_id(one["id"]), view_of(one)
-                else:
-                    yield parse_id(job["id"]), view_of(job)
+                number, index = parse_id(job["id"])
+                if "counts" not in job:
+                    if (number, index) not in but:
+                        yield (number, index), view_of(job)
+                    continue
+                first = job.get("first", 0)
+                for i in range(first, first + job["counts"]["total"]):
+                    if (number, i) not in but:
+                        one = v.ok("org.voltd.jobs.Get", {"id": f"{number}_{i}"})["job"]
+                        yield (number, i), view_of(one)
             cursor = answer.get("cursor")
             if not cursor:
                 break
