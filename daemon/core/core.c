@@ -35,6 +35,7 @@ void core_init(struct core *core, struct volt_runtime *rt, const struct kinds *k
     };
     core->kinds = kinds;
     core->keys.secret = core->users.secret = *secret;
+    core->keys.users = &core->users;
     shares_init(&core->shares, secret);
     core->outputs.dir_fd = core->outputs.spare_fd = -1;
     interned_init(&core->interned);

@@ -89,26 +89,40 @@ struct keys_entry *keys_find(const struct keys *k, struct siphash128 name)
     return n ? entry_of(n) : NULL;
 }
 
-struct keys_entry *keys_put(struct keys *k, struct siphash128 name, struct user *user)
+struct keys_entry *keys_put(struct keys *k, struct siphash128 name, uid_t uid)
 {
-    struct keys_entry *e =
-        hash_table_reserve(&k->table) < 0 ? NULL : calloc(1, sizeof(*e));
+    struct user *user = k->users ? users_get(k->users, uid) : NULL;
+    struct keys_entry *e = (k->users && !user) || hash_table_reserve(&k->table) < 0
+                               ? NULL
+                               : calloc(1, sizeof(*e));
 
     if (!e)
         return NULL;
     e->name_hi = name.hi;
-    e->user = user;
+    e->uid = uid;
     if (user)
         user->keys++;
     hash_table_add(&k->table, &e->node, name.lo);
     return e;
 }
 
+uint32_t keys_new_age(struct keys *k)
+{
+    if (++k->claimers == 0)
+        k->claimers = 1;
+    return k->claimers;
+}
+
+bool keys_is_older(uint32_t a, uint32_t b)
+{
+    return a - b > UINT32_MAX / 2;
+}
+
 void keys_remove(struct keys *k, struct keys_entry *e)
 {
     hash_table_remove(&k->table, &e->node);
-    if (e->user)
-        e->user->keys--;
+    if (k->users)
+        users_find(k->users, e->uid)->keys--; /* a user stays until the end */
     free(e);
 }
 

@@ -9,7 +9,7 @@
  * secret no client can search for a collision.
  *
  * An entry is first claimed by a submission (`claim`, no id), then belongs to a job; it
- * costs 80 bytes of heap and a bucket. The entry outlives the job in memory and in
+ * costs 64 bytes of heap and a bucket. The entry outlives the job in memory and in
  * history, until the store reports that its row is gone (store/key_row.h). A store that
  * keeps nothing has no rows: there the entry stays until the job is forgotten on demand.
  * Pure; core.lock guards it. */
@@ -30,9 +30,9 @@ struct keys_entry {
     uint64_t name_hi;      /* the high half */
     struct siphash128
         body;          /* of the spec, without what belongs to one submission alone */
-    uint64_t id;       /* 0: only claimed */
-    const void *claim; /* the submission that claims it */
-    struct user *user; /* the owner; NULL: not counted */
+    uint64_t id;    /* 0: only claimed */
+    uint32_t claim; /* age of the submission that claims it; 0: none does */
+    uid_t uid;      /* the owner */
 };
 
 /* Zero-initialised is empty, with a secret of zeroes. */
@@ -40,7 +40,8 @@ struct keys {
     struct siphash_key secret; /* set before the first use, then constant: read without
                                 * the lock */
     struct hash_table table;
-    uint64_t claimers; /* submissions so far that claimed keys */
+    struct users *users; /* in which keys are counted; NULL: they are not */
+    uint32_t claimers;   /* the latest age */
 };
 
 /* State for hashing specs one after the other: many share an environment, which is sorted
@@ -71,7 +72,11 @@ static inline bool keys_is_name(struct siphash128 name)
 /* Returns the entry of a name, borrowed until it is removed. NULL: none. */
 struct keys_entry *keys_find(const struct keys *k, struct siphash128 name);
 /* Adds an entry for a new name of this user. NULL: no memory. */
-struct keys_entry *keys_put(struct keys *k, struct siphash128 name, struct user *user);
+struct keys_entry *keys_put(struct keys *k, struct siphash128 name, uid_t uid);
+/* Returns the age of a new submission, never 0. Ages wrap: keys_is_older() is right for
+ * submissions with fewer than 2^31 others begun between them. */
+uint32_t keys_new_age(struct keys *k);
+bool keys_is_older(uint32_t a, uint32_t b);
 /* Removes and frees the entry. */
 void keys_remove(struct keys *k, struct keys_entry *e);
 /* Removes the key of this job, if the entry is still this job's and unclaimed. */

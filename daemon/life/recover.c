@@ -78,10 +78,9 @@ static int refuse(struct replay *r, const struct job_key *key, const char *what)
 static struct keys_entry *key_entry(struct core *core, uid_t uid, struct siphash128 name)
 {
     struct keys *keys = parts_of(core)->keys;
-    struct user *user = users_get(parts_of(core)->users, uid);
     struct keys_entry *e = keys_find(keys, name);
 
-    return e || !user ? e : keys_put(keys, name, user);
+    return e ? e : keys_put(keys, name, uid);
 }
 
 /* Assigns the key to this job. If two jobs have one key, the later one has it: when it

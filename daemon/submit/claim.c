@@ -127,7 +127,7 @@ static struct keys_entry *put_new(struct jobs_submit *s, struct siphash128 name,
     *ret = CLAIM_NO_MEMORY;
     if (user && user->keys >= p->limits->max_keys_per_user)
         *ret = CLAIM_KEYS;
-    return user && *ret != CLAIM_KEYS ? keys_put(p->keys, name, user) : NULL;
+    return user && *ret != CLAIM_KEYS ? keys_put(p->keys, name, user->uid) : NULL;
 }
 
 /* MINE: the item may be a new job. */
@@ -172,13 +172,8 @@ static enum claimed claim_again(struct jobs_submit *s, size_t i, struct keys_ent
     if (r > 0)
         spec->replaces = e->id;
     e->body = key->body;
-    e->claim = p;
+    e->claim = p->age;
     return CLAIM_MINE;
-}
-
-static bool is_older(const struct submission *a, const struct submission *b)
-{
-    return a->age < b->age;
 }
 
 /* Lock held. *ret_id: the job that has the key; SAME_BATCH: an item of this
@@ -187,6 +182,7 @@ static enum claimed claim(struct jobs_submit *s, size_t i, const struct keyed *k
                           uint64_t *ret_id)
 {
     struct core *core = s->core;
+    struct submission *p = s->pending;
     struct keys_entry *e = keys_find(parts_of(core)->keys, key->name);
 
     if (!e) {
@@ -197,14 +193,12 @@ static enum claimed claim(struct jobs_submit *s, size_t i, const struct keyed *k
         if (!e)
             return fresh;
         e->body = key->body;
-        e->claim = s->pending;
+        e->claim = p->age;
         return CLAIM_MINE;
     }
     *ret_id = e->claim ? SAME_BATCH : e->id;
-    if (e->claim && e->claim != s->pending) {
-        struct submission *p = s->pending;
-
-        p->yields = is_older(e->claim, p);
+    if (e->claim && e->claim != p->age) {
+        p->yields = keys_is_older(e->claim, p->age);
         return CLAIM_WAIT;
     }
     return e->claim ? claim_twice(s, e, s->items[i].spec->on_exists, key->body)
@@ -292,7 +286,7 @@ static void give_back(struct jobs_submit *s, size_t i)
     job->claimed = false;
     if (e && e->id) {
         e->body = p->old_body[i];
-        e->claim = NULL;
+        e->claim = 0;
     } else if (e) {
         keys_remove(parts_of(s->core)->keys, e);
     }
@@ -345,7 +339,7 @@ static void begin(struct jobs_submit *s)
     struct submission *p = s->pending;
 
     core_lock(s->core);
-    p->age = ++parts_of(s->core)->keys->claimers;
+    p->age = keys_new_age(parts_of(s->core)->keys);
     core_unlock(s->core);
     p->at = 0;
     listen_anew(s);
@@ -439,7 +433,7 @@ void claim_settle(struct core *core, const struct job *job, uint64_t id)
                                                                     * the next start */
     }
     e->id = id;
-    e->claim = NULL;
+    e->claim = 0;
 }
 
 /* Lock held. */

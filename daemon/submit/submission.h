@@ -50,7 +50,7 @@ struct submission {
     unsigned looks;         /* and how often it was */
     struct volt_notified news;
     bool listening; /* subscribed to news */
-    uint64_t age;   /* the smaller number came first to claim keys */
+    uint32_t age;   /* of its claims: keys_is_older() */
     bool blocked;   /* by another submission's claim on item `at`, until there is news */
     bool yields;    /* that other submission is older */
     bool gave_back; /* all claims, until it has the claim on item `at` */

@@ -24,7 +24,7 @@ static void put_find_remove(void **state)
     (void)state;
     assert_null(keys_find(&k, name(7, 7)));
     for (uint64_t i = 1; i <= 1000; i++) {
-        struct keys_entry *e = keys_put(&k, name(i, i), NULL);
+        struct keys_entry *e = keys_put(&k, name(i, i), 1000);
 
         assert_non_null(e);
         e->id = i;
@@ -48,7 +48,7 @@ static void half_a_name_is_none(void **state)
 
     (void)state;
     for (uint64_t i = 1; i <= 40; i++) {
-        struct keys_entry *e = keys_put(&k, name(7, i), NULL);
+        struct keys_entry *e = keys_put(&k, name(7, i), 1000);
 
         assert_non_null(e);
         e->id = 100 + i;
@@ -97,7 +97,7 @@ static void keys_of_two_users_never_meet(void **state)
             struct siphash128 n = keys_name(&k, 1000 + uid, text);
 
             assert_null(keys_find(&k, n));
-            assert_non_null(keys_put(&k, n, NULL));
+            assert_non_null(keys_put(&k, n, 1000));
         }
     }
     assert_int_equal(k.table.count, USERS * NUMBERS);

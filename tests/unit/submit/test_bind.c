@@ -340,14 +340,14 @@ static void one_key_is_one_item(void **state)
  * may go on, another one has submitted the same: it finds all of these. */
 static void others_may_have_submitted_the_same_meanwhile(void **state)
 {
-    const struct submission older = {.age = 0};
     struct keys_entry *e;
 
     (void)state;
     core_lock(core);
-    e = keys_put(&core->keys, keys_name(&core->keys, me.who.uid, "last"), NULL);
+    e = keys_put(&core->keys, keys_name(&core->keys, me.who.uid, "last"),
+                 me.who.uid);
     assert_non_null(e);
-    e->claim = &older;
+    e->claim = UINT32_MAX; /* older than all others */
     core_unlock(core);
     fill(&a, "first", "last");
     begin(&a);
@@ -369,13 +369,13 @@ static void others_may_have_submitted_the_same_meanwhile(void **state)
 /* It waits on where the key is claimed still, or again. */
 static void and_what_is_claimed_is_waited_for(void **state)
 {
-    const struct submission older = {.age = 0};
     struct keys_entry *e;
 
     (void)state;
     core_lock(core);
-    e = keys_put(&core->keys, keys_name(&core->keys, me.who.uid, "last"), NULL);
-    e->claim = &older;
+    e = keys_put(&core->keys, keys_name(&core->keys, me.who.uid, "last"),
+                 me.who.uid);
+    e->claim = UINT32_MAX; /* older than all others */
     core_unlock(core);
     fill(&a, "first", "last");
     begin(&a);
