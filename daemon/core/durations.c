@@ -123,8 +123,8 @@ void durations_note(struct durations *d, const struct job *job,
                     const struct job_status *st, const struct job_event *exited,
                     uint64_t ran_usec)
 {
-    const uint64_t since = st->pause.since_usec;
-    uint64_t paused = st->pause.total_usec;
+    const uint64_t since = job_paused_at(st);
+    uint64_t paused = st->paused_usec;
 
     if (st->cancel_asked || exited->result == JOB_RESULT_LOST ||
         exited->result == JOB_RESULT_EXEC_FAILED)

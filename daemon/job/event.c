@@ -132,17 +132,17 @@ static int apply_met(struct job_status *st, const struct job_event *ev)
 
 static int apply_pause(struct job_status *st, const struct job_event *ev)
 {
-    st->pause.since_usec = ev->at_usec;
+    st->paused_at_usec = ev->at_usec;
     return 0;
 }
 
 /* Ends the pause. A clock set back makes it a short one. */
 static void end_pause(struct job_status *st, uint64_t at_usec)
 {
-    const uint64_t since = st->pause.since_usec;
+    const uint64_t since = st->paused_at_usec;
 
-    st->pause.total_usec += at_usec > since ? at_usec - since : 1;
-    st->pause.since_usec = 0;
+    st->paused_usec += at_usec > since ? at_usec - since : 1;
+    st->paused_at_usec = 0;
 }
 
 static int apply_resume(struct job_status *st, const struct job_event *ev)
@@ -326,7 +326,7 @@ static int apply_exited(struct job_status *st, const struct job_event *ev)
         go_again(st, ev);
         return 1;
     }
-    if (st->pause.since_usec)
+    if (st->paused_at_usec)
         end_pause(st, ev->at_usec);
     st->result = (uint8_t)job_verdict(st, ev->result) & 0xf;
     st->code = ev->code;

@@ -151,12 +151,6 @@ struct job_usage {
     uint64_t contained : 2; /* enum job_contained */
 };
 
-/* Time for which an attempt's processes were stopped by PAUSE. */
-struct job_pause {
-    uint64_t since_usec; /* CLOCK_REALTIME, of the current pause; 0: not paused */
-    uint64_t total_usec; /* of earlier pauses, at least 1 us each; 0: none */
-};
-
 /* When a job that waits for another may start. */
 enum job_after {
     JOB_AFTER_OK = 0, /* after success */
@@ -246,7 +240,7 @@ enum job_stream {
 #define JOB_KEPT_STORE(stream) (1u << (stream)) /* the store has it with the end */
 #define JOB_KEPT_FILE(stream)  (4u << (stream)) /* it is a file */
 
-/* The dynamic part of a job or array element; about 100 bytes. */
+/* The dynamic part of a job or array element; 112 bytes. */
 struct job_status {
     uint8_t state;      /* enum job_state */
     uint8_t result : 4; /* enum job_result */
@@ -272,13 +266,23 @@ struct job_status {
     const char *step;
     uint64_t submitted_usec, started_usec, ended_usec; /* CLOCK_REALTIME; 0: not yet */
     union {
-        struct job_again again; /* until it is done */
+        struct { /* until it is done: */
+            struct job_again again;
+            uint64_t paused_at_usec; /* CLOCK_REALTIME, of the current pause; 0: none */
+        };
         struct job_usage usage;
         struct job_cause cause; /* of DEPENDENCY */
     };
-    struct job_pause pause; /* of the latest attempt; no pause outlasts it */
+    /* Time for which the latest attempt's processes were stopped by earlier pauses, at
+     * least 1 us each; 0: none. No pause outlasts its attempt. */
+    uint64_t paused_usec;
 };
 
+/* Returns since when the job is paused. 0: it is not. */
+static inline uint64_t job_paused_at(const struct job_status *st)
+{
+    return st->state == JOB_DONE ? 0 : st->paused_at_usec;
+}
 /* Applies an event. Returns 0; -EPROTO: not allowed in this state, status unchanged. The
  * table is in event.c, and is tested row by row. */
 int job_update(struct job_status *st, const struct job_event *ev);

@@ -127,7 +127,7 @@ static int known(struct core *core, const struct job_key *key, struct job_status
  * earlier attempts nothing is known. */
 static bool may_be_frozen(const struct job_status *st, const struct job_key *key)
 {
-    return st->attempt > key->attempt || st->pause.total_usec > 0;
+    return st->attempt > key->attempt || st->paused_usec > 0;
 }
 
 /* Reads a record that belongs to no known job. A failure refuses the start: the record

@@ -203,8 +203,8 @@ static void put_status(const struct shown *s, const struct job_view *v)
     put_known(s, JOB_FIELD_submitted_at_usec, st->submitted_usec);
     put_known(s, JOB_FIELD_started_at_usec, st->started_usec);
     if (!v->has_counts) {
-        put_known(s, JOB_FIELD_paused_at_usec, st->pause.since_usec);
-        put_known(s, JOB_FIELD_paused_usec, st->pause.total_usec);
+        put_known(s, JOB_FIELD_paused_at_usec, job_paused_at(st));
+        put_known(s, JOB_FIELD_paused_usec, st->paused_usec);
     }
     put_known(s, JOB_FIELD_ended_at_usec, st->ended_usec);
     put_edited(s, st->edited);

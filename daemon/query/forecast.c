@@ -14,7 +14,7 @@
 bool forecast_add(struct forecast_running *r, const struct job_view *v)
 {
     const uint64_t now = jobs_now_usec();
-    const uint64_t since = v->status.started_usec + v->status.pause.total_usec;
+    const uint64_t since = v->status.started_usec + v->status.paused_usec;
     const uint64_t ran = v->has_counts ? ESTIMATE_UNKNOWN : since < now ? now - since : 0;
 
     uint64_t n = v->has_counts ? v->running : 1;
@@ -166,7 +166,7 @@ static void add_running(struct forecast *f, const struct job *job, uint64_t used
             continue;
         f->untimed |= st->state == JOB_PAUSED;
         const uint64_t since =
-            st->started_usec ? st->started_usec + st->pause.total_usec : now;
+            st->started_usec ? st->started_usec + st->paused_usec : now;
         held.job[held.n].tag = job->name_tag;
         held.job[held.n++].ran_usec = since < now ? now - since : 0;
     }

@@ -47,7 +47,7 @@ static void recall_life(struct work *w, struct attempt_state *s)
 
     s->known = st.other_life || st.started_usec ? ATTEMPT_STRANGE : ATTEMPT_ADOPTED;
     s->paused = st.state == JOB_PAUSED;
-    s->halted = st.state == JOB_RUNNING && st.pause.total_usec;
+    s->halted = st.state == JOB_RUNNING && st.paused_usec;
 }
 
 void work_prepare(struct volt_cx *cx, struct work *w, const struct job_key *key)

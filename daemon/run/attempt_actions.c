@@ -197,7 +197,7 @@ static void turn_time(struct work *w)
     const bool stands = a->state.phase == ATTEMPT_PAUSED;
 
     core_lock(w->core);
-    const uint64_t paused_usec = jobs_status(w->job, w->offset)->pause.total_usec;
+    const uint64_t paused_usec = jobs_status(w->job, w->offset)->paused_usec;
     w->halted = stands;
     vat_u32_store(&w->quiet, false, VAT_RLX);
     core_unlock(w->core);
@@ -232,7 +232,7 @@ static void post_started(struct volt_cx *cx, struct work *w)
 
     CRASH_POINT("started-seen");
     volt_sleep_fini(&w->attempt->probe);
-    limit_from_start(w, w->adopted ? work_look(NULL, w).pause.total_usec : 0);
+    limit_from_start(w, w->adopted ? work_look(NULL, w).paused_usec : 0);
     note_start(cx, w, &ev);
 }
 

@@ -25,7 +25,7 @@ static bool apply(struct world_job *j, const struct job_event *ev)
                             .timed_out = j->timed_out,
                             .printed_too_much = j->printed,
                             .other_life = j->other_life,
-                            .pause.total_usec = j->was_paused};
+                            .paused_usec = j->was_paused};
 
     if (job_update(&st, ev) < 0)
         return false;
@@ -39,7 +39,7 @@ static bool apply(struct world_job *j, const struct job_event *ev)
                             st.printed_too_much,
                             st.other_life,
                             st.retry_lost,
-                            st.state != JOB_DONE && st.pause.total_usec};
+                            st.state != JOB_DONE && st.paused_usec};
     return true;
 }
 

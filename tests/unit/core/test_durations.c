@@ -123,9 +123,9 @@ static void what_an_end_tells(void **state)
     assert_int_equal(
         noted((struct job_status){.cancel_asked = true}, JOB_RESULT_EXIT, 60 * SECOND), 0);
     assert_in_range(noted(paused, JOB_RESULT_EXIT, 60 * SECOND), 16 * SECOND, 24 * SECOND);
-    paused.pause.since_usec = 90 * SECOND; /* until its end */
+    paused.paused_at_usec = 90 * SECOND; /* until its end */
     assert_in_range(noted(paused, JOB_RESULT_EXIT, 60 * SECOND), 8 * SECOND, 12 * SECOND);
-    paused.pause.since_usec = 110 * SECOND; /* a clock that was set back */
+    paused.paused_at_usec = 110 * SECOND; /* a clock that was set back */
     assert_in_range(noted(paused, JOB_RESULT_EXIT, 60 * SECOND), 16 * SECOND, 24 * SECOND);
     assert_in_range(noted(paused, JOB_RESULT_EXIT, 30 * SECOND), 1, 4095); /* less than it stood */
 }

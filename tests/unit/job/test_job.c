@@ -191,17 +191,17 @@ static void pauses_add_up(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
-        const uint64_t before = st.pause.total_usec;
+        const uint64_t before = st.paused_usec;
         struct job_event ev = {.type = JOB_EV_PAUSE, .at_usec = pauses[i].from};
 
         assert_int_equal(job_update(&st, &ev), 0);
-        assert_int_equal(st.pause.since_usec, pauses[i].from);
-        assert_int_equal(st.pause.total_usec, before);
+        assert_int_equal(st.paused_at_usec, pauses[i].from);
+        assert_int_equal(st.paused_usec, before);
         assert_int_equal(job_update(&st, &ev), -EPROTO);
         ev = (struct job_event){.type = JOB_EV_RESUME, .at_usec = pauses[i].to};
         assert_int_equal(job_update(&st, &ev), 0);
-        assert_int_equal(st.pause.since_usec, 0);
-        assert_int_equal(st.pause.total_usec, pauses[i].total);
+        assert_int_equal(st.paused_at_usec, 0);
+        assert_int_equal(st.paused_usec, pauses[i].total);
         assert_int_equal(job_update(&st, &ev), -EPROTO);
     }
 }
@@ -223,11 +223,11 @@ static void the_end_ends_the_pause(void **state)
         ev = (struct job_event){.type = JOB_EV_EXITED,
                                 .at_usec = 90,
                                 .result = JOB_RESULT_SUCCESS,
-                                .usage = {5, 6, 7}};
+                                .usage = {5, 6, 7, 8}};
         assert_int_equal(job_update(&st, &ev), 0);
         assert_int_equal(st.state, JOB_DONE);
-        assert_int_equal(st.pause.since_usec, 0);
-        assert_int_equal(st.pause.total_usec, asks[i] == JOB_EV_RESUME ? 15 : 80);
+        assert_int_equal(job_paused_at(&st), 0);
+        assert_int_equal(st.paused_usec, asks[i] == JOB_EV_RESUME ? 15 : 80);
         assert_int_equal(st.usage.max_rss_bytes, 7);
     }
 }
