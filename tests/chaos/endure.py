@@ -158,7 +158,7 @@ def endure(house, seed, secs, round_secs, say, storm=True):
         samples.append(sample(house, start))
         say(f"{samples[-1]} {jobs} jobs, {nemesis.kills} kills")
     if storm and not (faults.fired(0)[0] and faults.fired(1)[0]):
-        found.append("the storm: no fault was injected")
+        found.append("no fault was injected")
     house.history.slots = house.slots
     house.history.ledger = house.ledger.read_bytes()
     return samples, nemesis.kills, jobs, found + house.findings + check(house.history)
