@@ -82,6 +82,24 @@ static void names(void **state)
     assert_true(keys_is_name(keys_name(&k, 0, "")));
 }
 
+/* Among the submissions that want the same keys there is always an oldest one. */
+static void ages_wrap(void **state)
+{
+    struct keys k = {.claimers = UINT32_MAX - 2};
+    uint32_t ages[5];
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        ages[i] = keys_new_age(&k);
+        assert_int_not_equal(ages[i], 0); /* 0: not claimed */
+        assert_false(keys_is_older(ages[i], ages[i]));
+        for (size_t j = 0; j < i; j++) {
+            assert_true(keys_is_older(ages[j], ages[i]));
+            assert_false(keys_is_older(ages[i], ages[j]));
+        }
+    }
+}
+
 /* 34 ^ 35 is 'b' ^ 'c': a user's number must not cancel out with the key's first byte. */
 static void keys_of_two_users_never_meet(void **state)
 {
@@ -272,6 +290,7 @@ int main(void)
         cmocka_unit_test(put_find_remove),
         cmocka_unit_test(half_a_name_is_none),
         cmocka_unit_test(names),
+        cmocka_unit_test(ages_wrap),
         cmocka_unit_test(keys_of_two_users_never_meet),
         cmocka_unit_test(bodies),
         cmocka_unit_test(bodies_after_keys),
