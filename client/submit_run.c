@@ -329,25 +329,43 @@ static int connect_again(struct submission *s)
     return 0;
 }
 
-/* Returns whether to submit once more: voltd has ended without knowing of it. */
-static bool comes_again(struct submission *s, int r)
+/* Calls voltd with the batch; b is NULL: with the spec. Returns as batch_submit() or
+ * client_call(). */
+static int call_once(struct submission *s, const struct batch *b,
+                     struct client_reply *ret)
 {
-    return r == -ECONNRESET && client_is_unheard(s->c) && connect_again(s) == 0;
+    const struct batch_sink sink = {
+        .accepted = accepted, .rejected = rejected, .durable = durable, .arg = s};
+    return b ? batch_submit(b, s->o->spec, s->c, &sink, ret)
+             : call_submit(s->c, s->o->spec, false, ret);
+}
+
+/* Calls voltd as call_once(). Connects and calls again, as nothing was submitted:
+ *   once                    if voltd ended before it read the call
+ *   until --reconnect=TIME  while voltd has no place for another connection */
+static int call_voltd(struct submission *s, const struct batch *b,
+                      struct client_reply *ret)
+{
+    const uint64_t deadline = duration_now_usec() + s->o->reconnect_usec;
+    for (bool again = false;; again = true) {
+        int r = call_once(s, b, ret);
+        const bool unread = !again && r == -ECONNRESET && client_is_unheard(s->c);
+        const bool full = client_is_full(ret) && duration_now_usec() < deadline;
+        if (!unread && !full)
+            return r;
+        client_reply_fini(ret);
+        if (full)
+            (void)poll(NULL, 0, FULL_MSEC);
+        r = connect_again(s);
+        if (r < 0)
+            return r;
+    }
 }
 
 static int submit_one(struct submission *s, struct client_reply *error)
 {
-    const uint64_t deadline = duration_now_usec() + s->o->reconnect_usec;
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int r = call_submit(s->c, s->o->spec, false, &reply);
-    if (comes_again(s, r))
-        r = call_submit(s->c, s->o->spec, false, &reply);
-    while (r == 0 && client_is_full(&reply) && duration_now_usec() < deadline) {
-        client_reply_fini(&reply);
-        (void)poll(NULL, 0, FULL_MSEC);
-        r = connect_again(s);
-        r = r == 0 ? call_submit(s->c, s->o->spec, false, &reply) : r;
-    }
+    int r = call_voltd(s, NULL, &reply);
     if (r == 0 && leaves_mem_out(s->o, &reply)) {
         client_reply_fini(&reply);
         r = call_submit(s->c, s->o->spec, false, &reply);
@@ -371,15 +389,11 @@ static int submit_all(struct submission *s, struct client_reply *error)
     struct batch b;
     if (submit_read_batch(s->o, &b) < 0)
         return -EINVAL;
-    const struct batch_sink sink = {
-        .accepted = accepted, .rejected = rejected, .durable = durable, .arg = s};
     s->tries = b.tries;
     s->entries = b.count;
     if (!b.keyed) /* no keys: nothing is compared */
         (void)json_object_del(s->o->spec, "env_given");
-    int r = batch_submit(&b, s->o->spec, s->c, &sink, error);
-    if (comes_again(s, r))
-        r = batch_submit(&b, s->o->spec, s->c, &sink, error);
+    int r = call_voltd(s, &b, error);
     if (r == -EFBIG)
         say("jobs with local names go in one message, which has at most 16 MiB, with the "
             "environment for each; --no-env leaves that out");

@@ -141,6 +141,19 @@ def test_more_clients_than_there_may_be(private):
     assert len(private.ctl("list", "--all", "--no-legend").lines) == 10
 
 
+@pytest.mark.parametrize("args, text", [(["true"], None), (["-f", "-"], '{"argv":["true"]}')])
+def test_a_submission_waits_for_a_place(fake, args, text):
+    """One job, or a list: on a connection of its own each time, for as long as --reconnect says."""
+    full = {"error": "org.voltd.jobs.LimitReached", "parameters": {"key": "MaxConnections", "reason": "1 connection"}}
+    taken = {"parameters": {"id": "1", "created": True, "ids": ["1"], "rejected": [], "durable": True}}
+    d = fake(lambda *_: [full if d.fake.connections < 3 else taken])
+    r = d.submit(*args, input=text)
+    assert (r.code, r.out, r.err) == (0, "1\n", "") and len(d.fake.calls) == d.fake.connections == 3, r
+    d = fake(lambda *_: [full])
+    r = d.submit("--reconnect=0", *args, input=text)
+    assert (r.code, r.err) == (125, "volt-submit: refused: 1 connection\n") and d.fake.connections == 1, r
+
+
 def test_many_clients_wait(private):
     """for i in ...; do volt-submit -w ... & done"""
     private.start(config="[Queue]\nSlots=1\n")
