@@ -198,14 +198,17 @@ int ctl_send(struct ctl *ctl, const char *method, json_t *parameters, unsigned f
     return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
 }
 
-/* Connects to the control socket, which has reserved places for the user of his own voltd
- * and for root. Returns false if that failed. */
-static bool open_reserved(struct ctl *ctl)
+/* If voltd has no place for the connection, as the reply says: connects to the control
+ * socket, which has reserved places for the user of his own voltd and for root, and frees
+ * the reply. Returns whether to call again. */
+static bool open_reserved(struct ctl *ctl, struct client_reply *reply)
 {
     struct client_tried tried;
     struct client *c;
-    if (client_open(&ctl->choice, ADDRESS_CONTROL, &c, &tried) < 0)
+    if (!client_is_full(reply) ||
+        client_open(&ctl->choice, ADDRESS_CONTROL, &c, &tried) < 0)
         return false;
+    client_reply_fini(reply);
     client_free(ctl->client);
     ctl->client = c;
     client_set_silence(c, say_silence);
@@ -215,11 +218,10 @@ static bool open_reserved(struct ctl *ctl)
 int ctl_answer(struct ctl *ctl, struct client_list *list, struct client_reply *ret)
 {
     int r = client_answer_list(ctl->client, list, ret);
-    if (r == 0 && client_is_full(ret) && open_reserved(ctl) &&
-        client_send(ctl->client, ctl->call.method, json_incref(ctl->call.parameters),
-                    ctl->call.flags) == 0) {
-        client_reply_fini(ret);
-        r = client_answer_list(ctl->client, list, ret);
+    if (r == 0 && open_reserved(ctl, ret)) {
+        r = client_send(ctl->client, ctl->call.method, json_incref(ctl->call.parameters),
+                        ctl->call.flags);
+        r = r == 0 ? client_answer_list(ctl->client, list, ret) : r;
     }
     return r < 0 ? drop(ctl, r) : CTL_EXIT_OK;
 }
@@ -228,10 +230,8 @@ int ctl_each_job(struct ctl *ctl, json_t *parameters, each_job_fn *fn, void *arg
 {
     struct client_reply error = CLIENT_REPLY_EMPTY;
     int r = each_job(ctl->client, json_incref(parameters), fn, arg, &error), code;
-    if (r == 1 && client_is_full(&error) && open_reserved(ctl)) {
-        client_reply_fini(&error);
+    if (r == 1 && open_reserved(ctl, &error))
         r = each_job(ctl->client, json_incref(parameters), fn, arg, &error);
-    }
     json_decref(parameters);
     if (r == -ECANCELED)
         code = ctl->code;

@@ -290,13 +290,11 @@ static int follow(struct ctl *ctl, struct watch *w, int *ret_code)
 static int watch(struct ctl *ctl, struct watch *w)
 {
     int code = CTL_EXIT_OK;
-    int r = follow(ctl, w, &code);
-    while (r == -ECONNRESET) {
-        r = reconnect(&ctl->client, &ctl->choice, ADDRESS_CONTROL, w->reconnect_usec, -1);
-        if (r < 0)
+    int r;
+    while ((r = follow(ctl, w, &code)) == -ECONNRESET)
+        if (reconnect(&ctl->client, &ctl->choice, ADDRESS_CONTROL, w->reconnect_usec,
+                      -1) < 0)
             return CTL_EXIT_NO_DAEMON; /* after an error message */
-        r = follow(ctl, w, &code);
-    }
     return r < 0 ? ctl_lost(r) : code;
 }
 
