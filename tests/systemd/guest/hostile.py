@@ -152,7 +152,7 @@ ESCAPERS, LEFT = 1000, 300
 
 
 def owner_of(pid):
-    """The uid of a process, or None when it has gone: those that fork twice leave pids behind that are nobody's."""
+    """The uid of a process, or None when it has gone."""
     try:
         return pathlib.Path(f"/proc/{pid}").stat().st_uid
     except FileNotFoundError:
