@@ -52,7 +52,7 @@ struct work {
     bool holds;                /* [L] has its job's claims, ... */
     struct list_node held;     /* [L] ... and is in user.holders, ... */
     uint64_t held_nr;          /* [L] ... with this number */
-    bool let_go;               /* [L] has ended, and its survivors have no claims */
+    bool claims_released;      /* [L] has ended, and its survivors have no claims */
     bool spent;                /* [L] has no slot; an earlier voltd stored its STARTING
                                 * and spent tokens of its job's rates */
     bool assumed;              /* of an earlier voltd: has a slot until its record says

@@ -270,17 +270,11 @@ struct work *grant_element(struct tx *tx, struct job *job)
     return w;
 }
 
-/* Lets a job that is no process go on: it only had to meet its conditions. */
-static void let_go(struct tx *tx, struct job *job)
-{
-    waiting_forget(tx->core, job);
-    jobs_wake(job->live, tx);
-}
-
 bool grant_give(struct tx *tx, struct job *job, struct work *w)
 {
-    if (!jobs_takes(job)) {
-        let_go(tx, job);
+    if (!jobs_takes(job)) { /* no process: it only had to meet its conditions */
+        waiting_forget(tx->core, job);
+        jobs_wake(job->live, tx);
         return true;
     }
     if (!w && job->array)

@@ -25,11 +25,11 @@ static bool may_live(const struct job_status *st)
     return n < st->survivors;
 }
 
-void work_let_go(struct tx *tx, struct work *w)
+void work_release_claims(struct tx *tx, struct work *w)
 {
-    if (w->let_go)
+    if (w->claims_released)
         return;
-    w->let_go = true;
+    w->claims_released = true;
     grant_release_locks(tx->core, w);
     jobs_wake(w, tx);
     if (w->job->array) /* last task of the array does it */
@@ -44,12 +44,12 @@ static enum volt_poll wait_more(struct volt_cx *cx, struct work *w)
     work_leaf_fini(w);
     volt_sleep_init(&w->leaf.sleep, LOOK_AGAIN);
     core_lock(w->core);
-    const bool let_go = w->let_go;
+    const bool released = w->claims_released;
     work_wait_here(cx, w);
     core_unlock(w->core);
     if (work_time_poll(cx, &w->leaf.sleep) == VOLT_READY)
         volt_cx_wake(cx);
-    return let_go ? VOLT_READY : VOLT_PENDING;
+    return released ? VOLT_READY : VOLT_PENDING;
 }
 
 enum volt_poll work_gone_poll(struct volt_cx *cx, struct work *w)
@@ -60,9 +60,9 @@ enum volt_poll work_gone_poll(struct volt_cx *cx, struct work *w)
         return VOLT_READY;
     core_lock(w->core);
     const struct job_status st = *jobs_status(w->job, w->offset);
-    const bool let_go = w->let_go;
+    const bool released = w->claims_released;
     core_unlock(w->core);
-    if (!jobs_left(w->job, &st) || let_go)
+    if (!jobs_left(w->job, &st) || released)
         return VOLT_READY;
     if (w->leaf_is_commit)
         work_leaf_fini(w);
@@ -71,7 +71,7 @@ enum volt_poll work_gone_poll(struct volt_cx *cx, struct work *w)
     if (!st.other_life && may_live(&st))
         return wait_more(cx, w);
     core_begin(&tx, w->core);
-    work_let_go(&tx, w);
+    work_release_claims(&tx, w);
     dispatch_finish(&tx);
     return VOLT_READY;
 }

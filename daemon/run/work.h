@@ -43,7 +43,7 @@ void work_begin_again(struct work *w);
 enum volt_poll work_gone_poll(struct volt_cx *cx, struct work *w);
 /* Lock held. Releases the claims of the work although its survivors live. After
  * work_finish_poll(). */
-void work_let_go(struct tx *tx, struct work *w);
+void work_release_claims(struct tx *tx, struct work *w);
 
 /* Returns EXITED with success of a job that is no process; the same at each call. */
 struct job_event work_success(struct work *w);

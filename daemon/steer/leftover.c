@@ -33,7 +33,7 @@ static void look(struct tx *tx, struct work *w, struct steer_free *f)
     f->through = f->nr;
     if (!is_left(w, f->name))
         return;
-    work_let_go(tx, w);
+    work_release_claims(tx, w);
     f->ret_count++;
 }
 

@@ -388,7 +388,7 @@ static int expire_keys(struct sqlite_store *s, const struct slice *slice, int *r
 
 /* Deletes one slice in a transaction. Returns the number of jobs or keys; -1: the slice
  * failed, and the next group will meet the error if it lasts. */
-static int let_go(struct sqlite_store *s, slice_fn *fn, const struct slice *slice)
+static int delete_slice(struct sqlite_store *s, slice_fn *fn, const struct slice *slice)
 {
     const struct row_sums before = s->sums;
     int n = 0, rc = db_run(s->db.statement[DB_BEGIN]);
@@ -424,7 +424,7 @@ static bool expire_of(struct sqlite_store *s, const struct slice *slice)
     int n = FORGET_SLICE;
 
     while (slice->owner->keys && n == FORGET_SLICE) {
-        n = let_go(s, expire_keys, slice);
+        n = delete_slice(s, expire_keys, slice);
         for (int i = 0; keep->key_gone && i < n; i++)
             keep->key_gone(keep->key_gone_arg, &s->expired[i]);
         if (n < 0 || is_wanted(s))
@@ -455,7 +455,7 @@ static bool forget_of(struct sqlite_store *s, const struct slice *slice)
     while (n == FORGET_SLICE) {
         if (s->nleaving == 0 && !choose_leaving(s, slice))
             return s->nleaving == 0;
-        n = let_go(s, forget_jobs, slice);
+        n = delete_slice(s, forget_jobs, slice);
         s->nleaving = 0;
         for (int i = 0; keep->gone && i < n; i++)
             if (s->forgotten[i])

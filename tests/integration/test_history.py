@@ -1,4 +1,4 @@
-"""What memory has let go is answered from the store: every kept job, exactly as it was, to
+"""What has left memory is answered from the store: every kept job, exactly as it was, to
 every question; beside the work of the daemon, not in its way."""
 
 import sqlite3

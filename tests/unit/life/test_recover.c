@@ -347,7 +347,7 @@ static char *answers(uint64_t keep)
     return seen.text;
 }
 
-static void what_memory_let_go_is_answered_from_the_store(void **state)
+static void what_has_left_memory_is_answered_from_the_store(void **state)
 {
     struct store *s = replay_store(0);
 
@@ -718,7 +718,7 @@ static void what_had_begun_is_adopted(void **state)
 
 /* Ended, durable, and out of memory as soon as it is read: its record is a leftover, and
  * no orphan. */
-static void a_record_of_a_job_that_memory_let_go_is_no_orphan(void **state)
+static void a_record_of_a_job_that_has_left_memory_is_no_orphan(void **state)
 {
     const struct job_key key = {.id = 1, .index = JOB_NO_INDEX, .attempt = 1};
     struct record_started slot_1 = {.pid = 5, .shim_pid = 6};
@@ -867,12 +867,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(the_state_is_that_of_the_events),
-        T(what_memory_let_go_is_answered_from_the_store),
+        T(what_has_left_memory_is_answered_from_the_store),
         T(a_sleep_does_not_end_with_the_daemon),
         T(what_a_reboot_has_ended_holds_no_slot),
         T(what_may_begin_at_the_keeper_holds_its_slot),
         T(an_array_with_a_limit_has_its_slots),
-        T(a_record_of_a_job_that_memory_let_go_is_no_orphan),
+        T(a_record_of_a_job_that_has_left_memory_is_no_orphan),
         T(lost_attempts_go_on),
         T(what_had_begun_is_adopted),
         T(an_ended_array_is_loaded_as_counts),

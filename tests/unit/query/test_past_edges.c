@@ -1,4 +1,4 @@
-/* Jobs that wait for jobs which memory has let go: what is known of those, and what it
+/* Jobs that wait for jobs that have left memory: what is known of those, and what it
  * costs to ask. One worker. */
 #include <setjmp.h>
 #include <stdarg.h>
