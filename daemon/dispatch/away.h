@@ -1,5 +1,5 @@
-/* Users that are away or missed (admit/account.h): the interface for run/absent.c, which
- * knows whether a user has a keeper. Any thread, without the lock. */
+/* Which users are away or missed (admit/account.h): the state. run/away_links.c sets it
+ * and acts on it, as it has the links to keepers. Any thread, without the lock. */
 #ifndef VOLTD_DISPATCH_AWAY_H
 #define VOLTD_DISPATCH_AWAY_H
 

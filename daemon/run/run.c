@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "daemon/run/absent.h"
+#include "daemon/run/away_links.h"
 #include "daemon/run/state.h"
 
 /* Reads the generation. ensure: makes it if there is none. */
@@ -94,13 +94,13 @@ int run_open(const struct run_options *o, const struct siphash_key *secret,
 int run_start(struct core *core)
 {
     const struct run *run = parts_of(core)->run;
-    const struct keeper_callbacks callbacks = {absent_here, absent_awaits, core};
+    const struct keeper_callbacks callbacks = {away_links_here, away_links_awaits, core};
     int r = meters_start(run->meters, parts_of(core)->rt);
 
     if (r == 0 && run->links)
         r = keeper_links_start(run->links, parts_of(core)->rt, &callbacks);
     if (r == 0 && run_has_keepers(core))
-        r = absent_start(core);
+        r = away_links_start(core);
     if (r == 0 && run->links)
         r = record_watch_start(run->watch, parts_of(core)->rt);
     return r;

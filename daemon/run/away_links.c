@@ -1,5 +1,5 @@
-/* See absent.h. */
-#include "daemon/run/absent.h"
+/* See away_links.h. */
+#include "daemon/run/away_links.h"
 
 #include <errno.h>
 #include <volt/volt.h>
@@ -9,17 +9,17 @@
 
 #define AGAIN_USEC UINT64_C(100000) /* rest when memory for a link lacks */
 
-int absent_here(void *arg, uid_t uid, bool here)
+int away_links_here(void *arg, uid_t uid, bool here)
 {
     return away_set(arg, uid, !here);
 }
 
-bool absent_awaits(void *arg, uid_t uid)
+bool away_links_awaits(void *arg, uid_t uid)
 {
     return away_is_missed(arg, uid);
 }
 
-struct absent {
+struct away_links {
     struct core *core;
     struct volt_notified missed;
     struct volt_sleep again;
@@ -44,9 +44,9 @@ static bool want_all(struct core *core)
     return true;
 }
 
-static enum volt_poll absent_poll(struct volt_cx *cx, void *state)
+static enum volt_poll away_links_poll(struct volt_cx *cx, void *state)
 {
-    struct absent *t = state;
+    struct away_links *t = state;
 
     VOLT_BEGIN(t->at);
     for (;;) {
@@ -64,20 +64,21 @@ static enum volt_poll absent_poll(struct volt_cx *cx, void *state)
     VOLT_END(t->at);
 }
 
-static void absent_drop(void *state)
+static void away_links_drop(void *state)
 {
-    struct absent *t = state;
+    struct away_links *t = state;
 
     volt_notified_fini(&t->missed);
     volt_sleep_fini(&t->again);
 }
 
-static const struct volt_task_type absent_type = {"absent users", sizeof(struct absent),
-                                                  absent_poll, absent_drop, NULL};
+static const struct volt_task_type away_links_type = {
+    "links of away users", sizeof(struct away_links), away_links_poll, away_links_drop,
+    NULL};
 
-int absent_start(struct core *core)
+int away_links_start(struct core *core)
 {
-    struct absent *t = volt_task_new(parts_of(core)->rt, &absent_type);
+    struct away_links *t = volt_task_new(parts_of(core)->rt, &away_links_type);
 
     if (!t)
         return -ENOMEM;
