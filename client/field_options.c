@@ -61,15 +61,23 @@ static const struct row {
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
+/* Returns the row of a member, whose name has len bytes; NULL: of the option with this
+ * key. */
+static const struct row *find(const char *member, size_t len, int key)
+{
+    for (const struct row *r = rows; r < rows + ROWS; r++)
+        if (member ? strlen(r->member) == len && memcmp(r->member, member, len) == 0
+                   : r->type != OTHER && r->key == key)
+            return r;
+    return NULL;
+}
+
 const char *field_option_of(const char *path)
 {
-    const size_t len = strcspn(path, ".[");
     const char *limit =
         strncmp(path, "limits.", 7) == 0 ? limit_option_of(path + 7) : NULL;
-    for (size_t i = 0; !limit && i < ROWS; i++)
-        if (strlen(rows[i].member) == len && memcmp(rows[i].member, path, len) == 0)
-            return rows[i].option;
-    return limit;
+    const struct row *r = find(path, strcspn(path, ".["), 0);
+    return limit || !r ? limit : r->option;
 }
 
 __attribute__((format(printf, 3, 4))) static int
@@ -109,10 +117,8 @@ int field_option_take(json_t *object, int key, const char *text, bool edits,
                       struct volt_error *err)
 {
     struct volt_error why;
-    const struct row *r = rows;
-    while (r < rows + ROWS && (r->type == OTHER || r->key != key))
-        r++;
-    if (r == rows + ROWS)
+    const struct row *r = find(NULL, 0, key);
+    if (!r)
         return 1;
     if (edits && strcmp(text, "none") == 0 && (r->type == TIME || r->type == SIZE))
         text = "0";
