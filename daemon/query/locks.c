@@ -66,12 +66,14 @@ static void add_holder(const struct work *w, const struct claim *of,
                              .left = st->state == JOB_DONE};
 }
 
-static void list_holders(struct core *core, uid_t uid, struct lock_page *ret)
+/* Adds the jobs that are looked at to *looks. */
+static void list_holders(struct core *core, uid_t uid, size_t *looks,
+                         struct lock_page *ret)
 {
     const struct user *u = users_find(parts_of(core)->users, uid);
     const struct list_node *n = u ? u->holders.first : NULL;
 
-    for (int looks = 0; n && looks < LOCKS_HOLDERS; n = n->next, looks++) {
+    for (; n && *looks < LOCKS_HOLDERS; n = n->next, ++*looks) {
         const struct work *w = list_thing(n, struct work, held);
         size_t nclaims;
         const struct claim *claims = admission_claims(&w->job->waiter, &nclaims);
@@ -106,25 +108,29 @@ static void add_lease(const struct lease *l, struct lock_page *ret)
         ret->lock[h->lock].told += l->mode == JOB_CLAIM_PERMITS ? l->permits : 1;
 }
 
-static void list_leases(struct core *core, uid_t uid, struct lock_page *ret)
+/* Adds the leases that are looked at to *looks. */
+static void list_leases(struct core *core, uid_t uid, size_t *looks,
+                        struct lock_page *ret)
 {
     const struct lease *l = leases_next(core, uid, NULL);
 
-    for (int looks = 0; l && looks < LOCKS_HOLDERS && ret->nholders < LOCKS_HOLDERS;
-         l = leases_next(core, uid, l), looks++)
+    for (; l && *looks < LOCKS_LOOKS && ret->nholders < LOCKS_HOLDERS;
+         l = leases_next(core, uid, l), ++*looks)
         add_lease(l, ret);
 }
 
 void query_locks(struct core *core, uid_t uid, const char *behind, struct quota *quota,
                  struct lock_page *ret)
 {
+    size_t looks = 0;
+
     ret->n = ret->nholders = 0;
     core_lock(core);
     core_charge(core, quota);
     list_names(core, uid, behind, ret);
-    list_holders(core, uid, ret);
-    list_leases(core, uid, ret);
+    list_holders(core, uid, &looks, ret);
+    list_leases(core, uid, &looks, ret);
     forget_places(core, uid, behind);
-    core_did(core, ret->n + 2 * (size_t)LOCKS_HOLDERS, 0, 0);
+    core_did(core, ret->n + looks, 0, 0);
     core_unlock(core);
 }

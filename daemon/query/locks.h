@@ -12,7 +12,9 @@
 #include "daemon/job/spec.h"
 
 #define LOCKS_PAGE    64  /* names in one answer */
-#define LOCKS_HOLDERS 256 /* most jobs and leases looked at, most holders returned */
+#define LOCKS_HOLDERS 256 /* most jobs looked at, most holders returned */
+/* Most jobs and leases looked at: with the names, no more than a turn. */
+#define LOCKS_LOOKS (QUOTA_ENTRIES - LOCKS_PAGE)
 
 struct core;
 

@@ -163,6 +163,20 @@ static void what_is_looked_at_for_deadlocks_counts(void **state)
     assert_true(vat_u64_load(&whole.turns.largest_entries, VAT_RLX) > HELD / 2);
 }
 
+/* Two names and two jobs, beside the calls themselves. */
+static void locks_that_are_looked_at_count(void **state)
+{
+    enum { FEW = 20 };
+
+    (void)state;
+    submit_holder('k');
+    submit_holder('l');
+    forget_turns();
+    assert_has(call(LOCKS("List"), "{}"), "'used':1");
+    (void)call(CONTROL("Stats"), "{}");
+    assert_in_range(vat_u64_load(&whole.turns.largest_entries, VAT_RLX), 4, FEW);
+}
+
 /* --- ids ------------------------------------------------------------------------------------ */
 
 static void many_ids_in_any_order(void **state)
@@ -576,6 +590,7 @@ static void output_of_one_that_has_not_begun(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        T(locks_that_are_looked_at_count),
         cmocka_unit_test_setup_teardown(what_is_looked_at_for_deadlocks_counts,
                                         whole_setup, whole_teardown),
         T(many_ids_in_any_order),
