@@ -57,7 +57,10 @@ struct keeper_link_options {
  * a text in *err. */
 int keeper_link_open(const struct keeper_link_options *opt, struct volt_error *err,
                      struct keeper_link **ret_link);
-/* Spawns the task that serves the calls. Returns 0, -ENOMEM or -ESHUTDOWN. */
+/* Makes the task that serves the calls. Returns 0 with *ret_task, for volt_task_spawn();
+ * -ENOMEM or another errno. */
+int keeper_link_task(struct keeper_link *link, struct volt_runtime *rt, void **ret_task);
+/* Makes and spawns that task. Returns like both. */
 int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt);
 /* Connects a link that rests, and retries while jobs wait (struct keeper_callbacks). Any
  * thread. */

@@ -409,7 +409,7 @@ static int watch_children(struct link_task *t)
     return r;
 }
 
-int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt)
+int keeper_link_task(struct keeper_link *link, struct volt_runtime *rt, void **ret_task)
 {
     struct link_task *t = volt_task_new(rt, &link_type);
     if (t == NULL)
@@ -430,5 +430,13 @@ int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt)
         volt_task_discard(t);
         return r;
     }
-    return volt_task_spawn(t, NULL);
+    *ret_task = t;
+    return 0;
+}
+
+int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt)
+{
+    void *task;
+    int r = keeper_link_task(link, rt, &task);
+    return r < 0 ? r : volt_task_spawn(task, NULL);
 }

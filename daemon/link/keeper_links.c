@@ -21,6 +21,7 @@ struct entry {
     struct hash_node node;
     uid_t uid;
     struct keeper_link *link;
+    void *task; /* of the link, until it is spawned */
 };
 
 struct keeper_links {
@@ -47,6 +48,13 @@ static struct entry *find_locked(const struct keeper_links *links, uid_t uid,
     while (n && entry_of(n)->uid != uid)
         n = hash_node_next(n);
     return n ? entry_of(n) : NULL;
+}
+
+static void entry_free(struct entry *e, bool settled)
+{
+    volt_task_discard(e->task);
+    keeper_link_free(e->link, settled);
+    free(e);
 }
 
 int keeper_links_open(const char *dir, const struct keeper_link_options *opt,
@@ -87,10 +95,8 @@ void keeper_links_free(struct keeper_links *links, bool settled)
     if (!links)
         return;
     keeper_link_free(links->all, settled);
-    while ((n = hash_table_each(&links->table, &at))) {
-        keeper_link_free(entry_of(n)->link, settled);
-        free(entry_of(n));
-    }
+    while ((n = hash_table_each(&links->table, &at)))
+        entry_free(entry_of(n), settled);
     hash_table_fini(&links->table);
     free(links->dir);
     free(links);
@@ -109,9 +115,8 @@ static void path_of(const struct keeper_links *links, uid_t uid,
     (void)snprintf(ret, PATH_BYTES, "%s/%u", links->dir, (unsigned)uid);
 }
 
-/* Lock held. Returns a new link; NULL: no memory. */
-static struct keeper_link *make_locked(struct keeper_links *links, uid_t uid,
-                                       uint64_t hash)
+/* Returns a new entry, with a link and its task. NULL: no memory. */
+static struct entry *entry_new(const struct keeper_links *links, uid_t uid)
 {
     char path[PATH_BYTES];
     const struct keeper_link_options opt = {.socket_path = path,
@@ -119,23 +124,41 @@ static struct keeper_link *make_locked(struct keeper_links *links, uid_t uid,
                                             .uid = uid,
                                             .callbacks = &links->callbacks,
                                             .record_fd = links->record_fd};
-    struct entry *e = NULL;
+    struct entry *e = calloc(1, sizeof(*e));
 
-    if (hash_table_reserve(&links->table) < 0 || !(e = calloc(1, sizeof(*e))))
+    if (!e)
         return NULL;
     path_of(links, uid, path);
     e->uid = uid;
-    if (keeper_link_open(&opt, NULL, &e->link) < 0) {
-        free(e);
+    if (keeper_link_open(&opt, NULL, &e->link) == 0 &&
+        keeper_link_task(e->link, links->rt, &e->task) == 0)
+        return e;
+    entry_free(e, false);
+    return NULL;
+}
+
+/* Adds an entry for a user without one, and spawns its task. Returns the user's entry,
+ * which another thread may have added; NULL: no memory. */
+static struct entry *add(struct keeper_links *links, uid_t uid, uint64_t hash)
+{
+    struct entry *made = entry_new(links, uid);
+
+    if (!made)
         return NULL;
+    void *task = made->task;
+    vlock_lock(&links->lock);
+    struct entry *e = find_locked(links, uid, hash);
+    if (!e && hash_table_reserve(&links->table) == 0) {
+        e = made;
+        e->task = NULL;
+        hash_table_add(&links->table, &e->node, hash);
     }
-    if (keeper_link_start(e->link, links->rt) == -ENOMEM) {
-        keeper_link_free(e->link, false);
-        free(e);
-        return NULL;
-    }
-    hash_table_add(&links->table, &e->node, hash);
-    return e->link;
+    vlock_unlock(&links->lock);
+    if (e == made)
+        (void)volt_task_spawn(task, NULL);
+    else
+        entry_free(made, false);
+    return e;
 }
 
 struct keeper_link *keeper_links_of(struct keeper_links *links, uid_t uid)
@@ -146,9 +169,10 @@ struct keeper_link *keeper_links_of(struct keeper_links *links, uid_t uid)
 
     vlock_lock(&links->lock);
     const struct entry *e = find_locked(links, uid, hash);
-    struct keeper_link *link = e ? e->link : make_locked(links, uid, hash);
     vlock_unlock(&links->lock);
-    return link;
+    if (!e)
+        e = add(links, uid, hash);
+    return e ? e->link : NULL;
 }
 
 uint64_t keeper_links_away_usec(struct keeper_links *links, uid_t uid)

@@ -532,6 +532,13 @@ int keeper_link_start(struct keeper_link *link, struct volt_runtime *rt)
     return 0;
 }
 
+/* There are no links of single users, which are made while jobs run. */
+int keeper_link_task(struct keeper_link *link, struct volt_runtime *rt, void **ret_task)
+{
+    (void)link, (void)rt, (void)ret_task;
+    return -ENOMEM;
+}
+
 void keeper_link_free(struct keeper_link *link, bool settled)
 {
     if (!link)

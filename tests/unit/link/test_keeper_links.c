@@ -2,6 +2,7 @@
  * the tests start. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,6 +19,8 @@
 #include "daemon/link/keeper_link_parts.h"
 #include "daemon/link/keeper_links.h"
 #include "tests/support/keeper_client.h"
+
+enum { ASKERS = 4, USERS = 200 };
 
 struct rig {
     struct keeper_client files;
@@ -324,6 +327,55 @@ static void test_one_for_each_user(void **state)
     keeper_links_free(links, true);
 }
 
+struct asking {
+    struct keeper_links *links;
+    pthread_barrier_t *begin;
+    struct keeper_link *found[USERS];
+};
+
+static void *ask_for_each(void *arg)
+{
+    struct asking *a = arg;
+
+    for (uid_t i = 0; i < USERS; i++) {
+        (void)pthread_barrier_wait(a->begin);
+        a->found[i] = keeper_links_of(a->links, 1000 + i);
+    }
+    return NULL;
+}
+
+/* Threads that ask for a new user at once get one link. */
+static void test_one_for_all_that_ask_at_once(void **state)
+{
+    struct rig *g = *state;
+    const struct keeper_link_options opt = {.record_fd = g->files.record_fd};
+    struct volt_error err = {""};
+    struct keeper_links *links = NULL;
+    pthread_t thread[ASKERS];
+    pthread_barrier_t begin;
+    static struct asking asking[ASKERS];
+
+    assert_int_equal(keeper_links_open(g->files.dir, &opt, &err, &links), 0);
+    assert_int_equal(
+        keeper_links_start(links, g->rt, &(struct keeper_callbacks){NULL, NULL, NULL}),
+        0);
+    assert_int_equal(pthread_barrier_init(&begin, NULL, ASKERS), 0);
+    for (int i = 0; i < ASKERS; i++) {
+        asking[i] = (struct asking){.links = links, .begin = &begin};
+        assert_int_equal(pthread_create(&thread[i], NULL, ask_for_each, &asking[i]), 0);
+    }
+    for (int i = 0; i < ASKERS; i++)
+        assert_int_equal(pthread_join(thread[i], NULL), 0);
+    (void)pthread_barrier_destroy(&begin);
+    for (int i = 0; i < USERS; i++) {
+        assert_non_null(asking[0].found[i]);
+        for (int k = 1; k < ASKERS; k++)
+            assert_ptr_equal(asking[k].found[i], asking[0].found[i]);
+    }
+    assert_int_equal(volt_runtime_shutdown(g->rt, UINT64_MAX), 0);
+    keeper_links_free(links, true);
+}
+
 /* A call that no link can carry is answered, and the right to run goes with it. */
 static void test_a_call_without_a_link(void **state)
 {
@@ -373,6 +425,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rests_when_nobody_waits_any_more, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_one_for_each_user, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_one_for_all_that_ask_at_once, setup,
+                                        teardown),
         cmocka_unit_test(test_a_call_without_a_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
