@@ -83,16 +83,29 @@ int managed_up(const struct config *config, struct volt_runtime **ret_rt,
     return up_with(config, store_memory_new(), ret_rt, ret_core);
 }
 
-int managed_up_on_disk(const struct config *config, struct volt_runtime **ret_rt,
+int managed_up_on_disk(uint64_t keep, struct volt_runtime **ret_rt,
                        struct core **ret_core)
 {
-    return up_with(config, NULL, ret_rt, ret_core);
+    struct config config = managed_config();
+
+    config.keep_ended_jobs = keep;
+    return up_with(&config, NULL, ret_rt, ret_core);
 }
 
 int managed_down(struct core *core, struct volt_runtime *rt)
 {
     managed_stop(core, rt);
     return managed_remove(NULL);
+}
+
+bool managed_has(struct core *core, const struct asker *asker, uint64_t id)
+{
+    struct job_view v;
+
+    if (query_get(core, asker, id, JOB_NO_INDEX, &v) < 0)
+        return false;
+    job_view_fini(&v);
+    return true;
 }
 
 int managed_list(struct core *core, const struct asker *asker, const struct job_filter *f,

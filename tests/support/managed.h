@@ -27,11 +27,14 @@ void managed_stop(struct core *core, struct volt_runtime *rt);
  * worker (lone.h). 0; -1. */
 int managed_up(const struct config *config, struct volt_runtime **ret_rt,
                struct core **ret_core);
-/* The same on disk: what has left memory is read from the store. */
-int managed_up_on_disk(const struct config *config, struct volt_runtime **ret_rt,
+/* The same on disk: memory keeps so many jobs that have ended, and what has left it is
+ * read from the store. */
+int managed_up_on_disk(uint64_t keep, struct volt_runtime **ret_rt,
                        struct core **ret_core);
 int managed_down(struct core *core, struct volt_runtime *rt);
 
+/* Returns whether the job is in memory, not in the store alone. */
+bool managed_has(struct core *core, const struct asker *asker, uint64_t id);
 /* Calls fn for up to limit jobs of those that are kept, from the cursor on: the walk to
  * its end, or to fn's first result that is not 0, which is returned. */
 int managed_list(struct core *core, const struct asker *asker, const struct job_filter *f,

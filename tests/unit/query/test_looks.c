@@ -16,6 +16,7 @@
 #include "daemon/submit/submit.h"
 #include "tests/support/lone.h"
 #include "tests/support/managed.h"
+#include "tests/support/submission.h"
 
 enum { N = 100, PAGE = 64 };
 
@@ -23,19 +24,6 @@ static const struct asker me = {{.uid = 1234, .gid = 1234}, AUTH_MEMBER};
 static struct volt_runtime *rt;
 static struct core *core;
 static struct jobs_submit_item items[N + 1]; /* the last is whatever ended after them */
-
-static enum volt_poll submission_poll(struct volt_cx *cx, void *state)
-{
-    return jobs_submit_poll(cx, state);
-}
-
-static void submission_drop(void *state)
-{
-    jobs_submit_fini(state);
-}
-
-static const struct volt_task_type submission_type = {
-    "submission", sizeof(struct jobs_submit), submission_poll, submission_drop, NULL};
 
 static void submit(size_t from, size_t n)
 {
@@ -57,27 +45,14 @@ static void submit(size_t from, size_t n)
     }
 }
 
-static bool is_in_memory(uint64_t id)
-{
-    struct job_view v;
-
-    if (query_get(core, &me, id, JOB_NO_INDEX, &v) < 0)
-        return false;
-    job_view_fini(&v);
-    return true;
-}
-
 static int set_up(void **state)
 {
-    struct config config = managed_config();
-
     (void)state;
-    config.keep_ended_jobs = 0;
-    if (managed_up_on_disk(&config, &rt, &core) < 0)
+    if (managed_up_on_disk(0, &rt, &core) < 0)
         return -1;
     submit(0, N);
     for (size_t i = 0; i < N; i++)
-        while (is_in_memory(items[i].ret_id)) { /* the latest end stays */
+        while (managed_has(core, &me, items[i].ret_id)) { /* the latest end stays */
             submit(N, 1);
             (void)poll(NULL, 0, 1);
         }

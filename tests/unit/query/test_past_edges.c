@@ -22,11 +22,8 @@ static struct core *core;
 
 static int set_up(void **state)
 {
-    struct config config = managed_config();
-
     (void)state;
-    config.keep_ended_jobs = 1;
-    return managed_up_on_disk(&config, &rt, &core);
+    return managed_up_on_disk(1, &rt, &core);
 }
 
 static int tear_down(void **state)

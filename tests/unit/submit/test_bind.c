@@ -25,11 +25,8 @@ static struct core *core;
 
 static int set_up(void **state)
 {
-    struct config config = managed_config();
-
     (void)state;
-    config.keep_ended_jobs = 1;
-    return managed_up_on_disk(&config, &rt, &core);
+    return managed_up_on_disk(1, &rt, &core);
 }
 
 static int tear_down(void **state)
@@ -163,16 +160,6 @@ static struct job_view look(uint64_t id)
     return v;
 }
 
-static bool is_in_memory(uint64_t id)
-{
-    struct job_view v;
-
-    if (query_get(core, &me, id, JOB_NO_INDEX, &v) < 0)
-        return false;
-    job_view_fini(&v);
-    return true;
-}
-
 static void await(uint64_t id)
 {
     while (look(id).status.state != JOB_DONE)
@@ -296,7 +283,7 @@ static void the_same_again_is_the_same(void **state)
             await(a.item[0].ret_id);
             fini(&a);
         }
-        while (is_in_memory(id[0]))
+        while (managed_has(core, &me, id[0]))
             (void)poll(NULL, 0, 1);
     }
     fill(&a, "first", "last");
