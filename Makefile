@@ -176,6 +176,7 @@ $(B)/tests/unit/test_keeper_start: LDFLAGS += -Wl,--wrap=shim_pool_start
 $(addprefix $(B)/tests/unit/,test_keeper_activated test_keeper_dial): LDFLAGS += -Wl,--wrap=open
 $(B)/tests/unit/test_keeper_signal: LDFLAGS += -Wl,--wrap=fork -Wl,--wrap=syscall
 $(B)/tests/unit/test_methods: LDFLAGS += -Wl,--wrap=query_why
+$(B)/tests/unit/test_journal: LDFLAGS += -Wl,--wrap=sysd_journal_send -Wl,--wrap=log_is_journal
 $(B)/tests/unit/test_output: LDFLAGS += -Wl,--wrap=fcntl
 $(B)/tests/unit/test_group: LDFLAGS += -Wl,--wrap=pthread_cond_signal
 $(B)/tests/unit/test_store_names: LDFLAGS += -Wl,--wrap=fsync

@@ -33,7 +33,7 @@ enum { MESSAGE, ID, PRIORITY, JOB, USER, RESULT, CODE, QUEUE, NAME, FIELDS };
 
 struct entry {
     const struct job_news *end;
-    const struct job_spec *spec; /* NULL: the job is no longer in memory */
+    const struct job_spec *spec; /* NULL: not known, as the job was purged */
     char text[FIELDS][320];
 };
 
@@ -95,13 +95,25 @@ static void send_entry(void *arg)
     (void)sysd_journal_send(fields, n);
 }
 
+/* Returns a new reference to the spec, which only the store has after the job has left
+ * memory. NULL: none. Of an element the store reads no other ones. */
+static struct job_spec *spec_of(struct volt_cx *cx, struct core *core,
+                                const struct job_key *key)
+{
+    const struct asker all = auth_voltd();
+    struct job_spec *spec;
+    struct job_view v;
+
+    if (query_brief_spec(core, key->id, &spec, NULL) == 0)
+        return spec;
+    return query_look(cx, core, &all, key->id, key->index, &v) == 0 ? v.spec : NULL;
+}
+
 static void tell(struct volt_cx *cx, struct journal *j, const struct job_news *end)
 {
-    struct job_spec *spec = NULL;
-    struct entry e = {.end = end};
+    struct job_spec *spec = spec_of(cx, j->core, &end->key);
+    struct entry e = {.end = end, .spec = spec};
 
-    if (query_brief_spec(j->core, end->key.id, &spec, NULL) == 0)
-        e.spec = spec;
     volt_block_in_place(cx, send_entry, &e);
     job_spec_unref(spec);
 }
