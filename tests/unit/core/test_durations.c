@@ -113,7 +113,7 @@ static uint64_t noted(struct job_status st, enum job_result result, uint64_t ran
 static void what_an_end_tells(void **state)
 {
     const struct job_status plain = {.state = JOB_RUNNING};
-    struct job_status paused = {.pause = {.total_usec = 40 * SECOND}};
+    struct job_status paused = {.paused_usec = 40 * SECOND};
 
     (void)state;
     assert_in_range(noted(plain, JOB_RESULT_SUCCESS, 60 * SECOND), 50 * SECOND, 70 * SECOND);
