@@ -192,8 +192,8 @@ static void a_claim_that_comes_to_nothing_is_told(void **state)
     batch_fini(&b);
 }
 
-/* Whether the key is known; if so, that submission claims it from now on, NULL: none. */
-static bool claim_by_hand(const char *key, const struct submission *by)
+/* Whether the key is known; if so, a submission of this age claims it from now on, 0: none. */
+static bool claim_by_hand(const char *key, uint32_t by)
 {
     core_lock(core);
     struct keys_entry *e =
@@ -213,20 +213,19 @@ static void free_key(const char *key, uint64_t id)
 
 static void a_key_that_is_being_taken_over_does_not_go(void **state)
 {
-    const struct submission another = {.age = 0};
     bool fresh;
 
     (void)state;
     const uint64_t id = submit(JOB_KIND_NOOP, "k", JOB_ON_EXISTS_SAME, &fresh);
     await_end(id);
-    assert_true(claim_by_hand("k", &another));
+    assert_true(claim_by_hand("k", UINT32_MAX));
     free_key("k", id);
-    assert_true(claim_by_hand("k", NULL));
+    assert_true(claim_by_hand("k", 0));
     free_key("k", id + 1);
     free_key("l", id);
-    assert_true(claim_by_hand("k", NULL));
+    assert_true(claim_by_hand("k", 0));
     free_key("k", id);
-    assert_false(claim_by_hand("k", NULL));
+    assert_false(claim_by_hand("k", 0));
 }
 
 /* A key goes with the job that has it, not with one that had it. */
@@ -397,7 +396,6 @@ static void drop_key(void)
 static void a_job_is_waited_for_by_its_key(void **state)
 {
     static const char *const unknown = "after: none of your jobs has the key \"k\"";
-    static const struct submission another = {.age = 0};
     struct job_edge *edge;
     bool fresh;
 
@@ -423,7 +421,7 @@ static void a_job_is_waited_for_by_its_key(void **state)
     assert_int_equal(edge->job, id);
     assert_string_equal(edge->key, "k"); /* it is compared */
     batch_fini(&a);
-    assert_true(claim_by_hand("k", &another)); /* the earlier job has it still */
+    assert_true(claim_by_hand("k", UINT32_MAX)); /* the earlier job has it still */
     add_number(&a, 2);
     edge = wait_for_key("k");
     drop_key();
@@ -441,7 +439,7 @@ static void a_job_is_waited_for_by_its_key(void **state)
     end(&a);
     assert_string_equal(a.item[0].ret_text, unknown);
     batch_fini(&a);
-    assert_true(claim_by_hand("k", NULL));
+    assert_true(claim_by_hand("k", 0));
 }
 
 /* Of a batch, that item; of one that is all or none, all. */
