@@ -130,7 +130,9 @@ void keys_free(struct keys *k, struct siphash128 name, uint64_t id)
 {
     struct keys_entry *e = keys_is_name(name) ? keys_find(k, name) : NULL;
 
-    if (e && e->id == id && !e->claim)
+    if (e && e->id == id && e->claim)
+        e->id = 0; /* goes when the claim is given back */
+    else if (e && e->id == id)
         keys_remove(k, e);
 }
 

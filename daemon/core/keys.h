@@ -79,7 +79,8 @@ uint32_t keys_new_age(struct keys *k);
 bool keys_is_older(uint32_t a, uint32_t b);
 /* Removes and frees the entry. */
 void keys_remove(struct keys *k, struct keys_entry *e);
-/* Removes the key of this job, if the entry is still this job's and unclaimed. */
+/* Removes the key of this job, if the entry is still this job's. One that is claimed is
+ * the claim's alone from then on. */
 void keys_free(struct keys *k, struct siphash128 name, uint64_t id);
 void keys_fini(struct keys *k);
 

@@ -211,7 +211,22 @@ static void free_key(const char *key, uint64_t id)
     core_unlock(core);
 }
 
-static void a_key_that_is_being_taken_over_does_not_go(void **state)
+static void a_key_goes_with_the_job_that_has_it(void **state)
+{
+    bool fresh;
+
+    (void)state;
+    const uint64_t id = submit(JOB_KIND_NOOP, "k", JOB_ON_EXISTS_SAME, &fresh);
+    await_end(id);
+    free_key("k", id + 1);
+    free_key("l", id);
+    assert_true(claim_by_hand("k", 0));
+    free_key("k", id);
+    assert_false(claim_by_hand("k", 0));
+}
+
+/* It stays while another submission claims it, but never stands for the job again. */
+static void a_key_that_is_being_taken_over_has_lost_its_job(void **state)
 {
     bool fresh;
 
@@ -220,12 +235,13 @@ static void a_key_that_is_being_taken_over_does_not_go(void **state)
     await_end(id);
     assert_true(claim_by_hand("k", UINT32_MAX));
     free_key("k", id);
-    assert_true(claim_by_hand("k", 0));
-    free_key("k", id + 1);
-    free_key("l", id);
-    assert_true(claim_by_hand("k", 0));
-    free_key("k", id);
-    assert_false(claim_by_hand("k", 0));
+    core_lock(core);
+    struct keys_entry *e =
+        keys_find(&core->keys, keys_name(&core->keys, me.who.uid, "k"));
+    assert_non_null(e);
+    assert_int_equal(e->id, 0);
+    keys_remove(&core->keys, e);
+    core_unlock(core);
 }
 
 /* A key goes with the job that has it, not with one that had it. */
@@ -543,7 +559,9 @@ int main(void)
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_claim_that_comes_to_nothing_is_told, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(a_key_that_is_being_taken_over_does_not_go,
+        cmocka_unit_test_setup_teardown(a_key_goes_with_the_job_that_has_it,
+                                        set_up_forgetful, tear_down),
+        cmocka_unit_test_setup_teardown(a_key_that_is_being_taken_over_has_lost_its_job,
                                         set_up_forgetful, tear_down),
         cmocka_unit_test_setup_teardown(keys_of_a_user_are_limited, set_up_for_two_keys,
                                         tear_down),
