@@ -18,19 +18,36 @@ static int list(struct core *core, struct siphash128 key, struct job *earlier,
                 size_t most)
 {
     struct replacements *r = &core->replacements;
+    struct user *user = users_get(&core->users, earlier->owner.uid);
     struct replaced *grown;
 
     if (earlier->replaced)
         return 0;
-    if (r->n >= most)
+    if (user && user->nreplaced >= most)
         return -EDQUOT;
-    grown = reallocarray(r->all, r->n + 1, sizeof(*grown));
+    grown = user ? reallocarray(r->all, r->n + 1, sizeof(*grown)) : NULL;
     if (!grown)
         return -ENOMEM;
     r->all = grown;
     r->all[r->n++] = (struct replaced){key, earlier->id};
+    user->nreplaced++;
     earlier->replaced = true;
     return 0;
+}
+
+/* Removes the job from the list; does nothing if it is not there. */
+static void unlist(struct core *core, struct job *earlier)
+{
+    struct replacements *r = &core->replacements;
+    size_t i = 0;
+
+    if (!earlier || !earlier->replaced)
+        return;
+    while (r->all[i].id != earlier->id)
+        i++;
+    r->all[i] = r->all[--r->n];
+    users_find(&core->users, earlier->owner.uid)->nreplaced--;
+    earlier->replaced = false;
 }
 
 /* Adds a condition for each job listed with the key. Returns 1, 0 (none is listed) or
@@ -62,7 +79,7 @@ static int add(struct core *core, struct job *job, struct siphash128 key,
     if (r == 0 && !jobs_done(job))
         r = wait_for_all(core, job, key);
     if (r < 0)
-        replacement_drop(core, job);
+        replacement_drop(core, job, earlier);
     return r;
 }
 
@@ -86,22 +103,17 @@ int replacement_add_again(struct core *core, struct job *job, uint64_t earlier)
     return r < 0 ? r : 0;
 }
 
-void replacement_drop(struct core *core, struct job *job)
+void replacement_drop(struct core *core, struct job *job, uint64_t earlier)
 {
     if (job->waiter.state == WAITER_APART)
         condition_free_kind(core->parts.admit, &job->waiter, &condition_replace);
+    unlist(core, table_get(&core->table, earlier));
 }
 
 void replacement_over(struct core *core, struct job *job)
 {
-    struct replacements *r = &core->replacements;
-    size_t i = 0;
-
     if (!job->replaced)
         return;
-    while (r->all[i].id != job->id)
-        i++;
-    r->all[i] = r->all[--r->n];
-    job->replaced = false;
+    unlist(core, job);
     condition_replace_gone(core->parts.admit, job->id, waiting_now(core));
 }

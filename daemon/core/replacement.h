@@ -19,8 +19,8 @@
 #include "base/siphash.h"
 
 #define REPLACEMENTS_MAX                                                                 \
-    1024 /* replaced jobs that are not gone; beyond it a submission that replaces is
-          * refused */
+    1024 /* replaced jobs of a user that are not gone; beyond it a submission that
+          * replaces is refused */
 
 struct core;
 struct job;
@@ -45,8 +45,8 @@ int replacement_add(struct core *core, struct job *job, struct siphash128 key,
 /* Does the same for a recovered job, without the limit. Cancels `earlier` if that has not
  * ended. A job that has ended waits for nothing. Returns 0 or -ENOMEM. */
 int replacement_add_again(struct core *core, struct job *job, uint64_t earlier);
-/* Undoes replacement_add(): removes its conditions only. */
-void replacement_drop(struct core *core, struct job *job);
+/* Undoes replacement_add(), which has not become durable. */
+void replacement_drop(struct core *core, struct job *job, uint64_t earlier);
 /* Meets the conditions of jobs that replace this one: it has no process left. */
 void replacement_over(struct core *core, struct job *job);
 

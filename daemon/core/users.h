@@ -33,6 +33,7 @@ struct user {
     uint32_t nleases;
     struct list inner_waits; /* of inner_wait.c */
     uint64_t keys;           /* entries in keys.h */
+    uint32_t nreplaced;      /* jobs listed in replacement.h */
     uint64_t front;          /* job_changes.front of the last job put first */
 };
 

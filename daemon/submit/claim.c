@@ -225,7 +225,7 @@ static void refuse(struct jobs_submit *s, size_t i, enum claimed why, uint64_t i
         reject_taken(item, why == CLAIM_OTHER, id);
     else if (why == CLAIM_QUOTA)
         submission_over(item, REPLACEMENTS_MAX,
-                        "jobs that are replaced and have not ended");
+                        "jobs of yours that are replaced and have not ended");
     else if (why == CLAIM_KEYS)
         submission_over(
             item, parts_of(s->core)->limits->max_keys_per_user,
@@ -291,7 +291,7 @@ static void give_back(struct jobs_submit *s, size_t i)
         keys_remove(parts_of(s->core)->keys, e);
     }
     if (job->spec->replaces) {
-        replacement_drop(s->core, job);
+        replacement_drop(s->core, job, job->spec->replaces);
         job->spec->replaces = 0;
     }
 }

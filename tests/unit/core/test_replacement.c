@@ -13,7 +13,7 @@
 #include "tests/support/memory_store.h"
 #include "tests/support/bare_core.h"
 
-static const struct job_owner owner = {.uid = 7};
+static struct job_owner owner = {.uid = 7}; /* of new jobs */
 static const struct siphash128 key = {1, 2};
 static struct core core;
 static struct job *job[4]; /* by their ids, from 1 */
@@ -111,7 +111,9 @@ static void one_that_is_given_up_waits_for_nothing(void **state)
 
     (void)state;
     assert_int_equal(replacement_add(&core, fourth, key, 3), 1);
-    replacement_drop(&core, fourth);
+    assert_true(job[3]->replaced);
+    replacement_drop(&core, fourth, 3);
+    assert_false(job[3]->replaced); /* as before: nobody replaces it */
     waiting_enter(&core, fourth);
     assert_int_equal(admission_count(core.parts.admit).eligible, 1);
 }
@@ -125,7 +127,7 @@ static void one_that_is_given_up_is_held_as_before(void **state)
     assert_int_equal(waiting_assign(&core, fourth, NULL), 0);
     assert_int_equal(condition_hold_add(core.parts.admit, &fourth->waiter, &hold), 0);
     assert_int_equal(replacement_add(&core, fourth, key, 3), 1);
-    replacement_drop(&core, fourth);
+    replacement_drop(&core, fourth, 3);
     waiting_enter(&core, fourth);
     assert_true(waits(fourth));
     condition_replace_gone(core.parts.admit, 3, 0);
@@ -148,6 +150,10 @@ static void so_many_are_listed_at_a_time(void **state)
     for (; core.replacements.n < REPLACEMENTS_MAX; id++)
         assert_int_equal(replacement_add(&core, new_job(id), key_of(id), id - 1), 1);
     assert_int_equal(replacement_add(&core, new_job(id), key_of(id), id - 1), -EDQUOT);
+    owner.uid++; /* another user's are another user's */
+    (void)new_job(id + 10);
+    assert_int_equal(replacement_add(&core, new_job(id + 11), key_of(id + 11), id + 10), 1);
+    owner.uid--;
     /* What the store has was taken. */
     struct job *taken = new_job(id + 1);
     taken->key = key_of(id);
