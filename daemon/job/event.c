@@ -69,16 +69,27 @@ static int apply_started(struct job_status *st, const struct job_event *ev)
     return 0;
 }
 
+/* Ends the pause, if there is one. A clock set back makes it a short one. */
+static void end_pause(struct job_status *st, uint64_t at_usec)
+{
+    const uint64_t since = st->paused_at_usec;
+
+    if (st->state != JOB_PAUSED)
+        return;
+    st->paused_usec += at_usec > since ? at_usec - since : 1;
+    st->paused_at_usec = 0;
+}
+
 static int apply_timeout(struct job_status *st, const struct job_event *ev)
 {
-    (void)ev;
+    end_pause(st, ev->at_usec);
     st->timed_out = true;
     return 0;
 }
 
 static int apply_output_limit(struct job_status *st, const struct job_event *ev)
 {
-    (void)ev;
+    end_pause(st, ev->at_usec);
     st->printed_too_much = true;
     return 0;
 }
@@ -104,6 +115,7 @@ static void end_in_queue(struct job_status *st, enum job_result result, uint64_t
 static int apply_cancel(struct job_status *st, const struct job_event *ev)
 {
     st->cancel_asked = true;
+    end_pause(st, ev->at_usec);
     if (st->state == JOB_QUEUED)
         end_in_queue(st, JOB_RESULT_CANCELLED, ev->at_usec);
     return 0;
@@ -134,15 +146,6 @@ static int apply_pause(struct job_status *st, const struct job_event *ev)
 {
     st->paused_at_usec = ev->at_usec;
     return 0;
-}
-
-/* Ends the pause. A clock set back makes it a short one. */
-static void end_pause(struct job_status *st, uint64_t at_usec)
-{
-    const uint64_t since = st->paused_at_usec;
-
-    st->paused_usec += at_usec > since ? at_usec - since : 1;
-    st->paused_at_usec = 0;
 }
 
 static int apply_resume(struct job_status *st, const struct job_event *ev)
@@ -326,8 +329,7 @@ static int apply_exited(struct job_status *st, const struct job_event *ev)
         go_again(st, ev);
         return 1;
     }
-    if (st->paused_at_usec)
-        end_pause(st, ev->at_usec);
+    end_pause(st, ev->at_usec);
     st->result = (uint8_t)job_verdict(st, ev->result) & 0xf;
     st->code = ev->code;
     st->code_is = (uint8_t)code_of(st, ev) & 3;

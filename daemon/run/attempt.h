@@ -30,6 +30,8 @@ struct attempt {
     bool was_paused;               /* processes that it leaves may be frozen */
     struct output_end printed;
     struct volt_sleep limit, probe; /* DO_LIMIT, DO_PROBE; not armed: never */
+    uint64_t left_usec;             /* of the limit, which a pause has stopped; 0: it was
+                                     * not armed */
     struct store_commit durable;    /* DO_AWAIT_STORE */
     uint64_t probe_usec;
     struct meter meter;      /* of its output, if it has a limit */

@@ -189,6 +189,31 @@ static void wait_for_store(struct work *w)
     store_barrier(parts_of(w->core)->store, &a->durable);
 }
 
+/* Stops the timeout, and notes what is left of it. */
+static void limit_stands(struct attempt *a)
+{
+    const uint64_t until = a->limit.deadline_usec, now = volt_now_usec();
+
+    if (until)
+        a->left_usec = until > now ? until - now : 1;
+    attempt_disarm(&a->limit);
+}
+
+/* Goes on with what was left. If an earlier voltd stopped it, the times in the facts say
+ * how long the pause was, by the clock that can be set. */
+static void limit_goes_on(struct work *w, uint64_t paused_usec)
+{
+    struct attempt *a = w->attempt;
+
+    if (!a->left_usec) {
+        limit_from_start(w, paused_usec);
+        return;
+    }
+    attempt_disarm(&a->limit);
+    volt_sleep_init(&a->limit, a->left_usec);
+    a->left_usec = 0;
+}
+
 /* Notes that the pause has begun or ended, for tasks that wait for it. Changes on the way
  * could not be followed, so they are looked at again. */
 static void turn_time(struct work *w)
@@ -202,9 +227,9 @@ static void turn_time(struct work *w)
     vat_u32_store(&w->quiet, false, VAT_RLX);
     core_unlock(w->core);
     if (stands)
-        attempt_disarm(&a->limit);
+        limit_stands(a);
     else
-        limit_from_start(w, paused_usec);
+        limit_goes_on(w, paused_usec);
 }
 
 /* --- events ----------------------------------------------------------------------- */

@@ -148,6 +148,22 @@ def test_no_process_to_signal_with(faulty):
     passed(faulty, [])
 
 
+def test_a_pause_is_as_long_as_it_was(faulty):
+    """The clock is set an hour ahead meanwhile: what was left of the timeout is what is left."""
+    with faulty.connect() as v:
+        def view():
+            return v.ok("org.voltd.jobs.Get", {"id": job})["job"]
+        job = v.ok("org.voltd.jobs.Submit", {"spec": {
+            "argv": ["/bin/sleep", "100000"], "timeout_usec": 1_000_000}})["id"]
+        until(lambda: view()["state"] in ("running", "done"), "the job to run")
+        v.call("org.voltd.jobs.Pause", {"ids": [job]})  # one that has timed out has done so
+        faulty.faults.clock(3600)
+        v.call("org.voltd.jobs.Resume", {"ids": [job]})
+        until(lambda: view()["state"] == "done", "its timeout")
+        assert view()["result"] == "timeout"
+    faulty.faults.clock(0)
+
+
 @pytest.mark.fault_random
 def test_storms(faulty):
     """Every third call interrupted, every other transfer one byte, the clock all over."""
