@@ -9,11 +9,40 @@
 
 #define RETRY_MSEC 200
 
+/* Returns 1: voltd has a place for the connection, as it answers a call; 0: it has none,
+ * or is gone; -EINTR: interrupt was readable. */
+static int has_place(struct client *c, int interrupt)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    client_set_interrupt_fd(c, interrupt);
+    int r = client_send(c, "org.varlink.service.GetInfo", NULL, 0);
+    if (r == 0)
+        r = client_receive(c, CLIENT_FOREVER, &reply);
+    const bool full = client_is_full(&reply);
+    client_reply_fini(&reply);
+    if (r == -EINTR)
+        return r;
+    return r == 1 && !full;
+}
+
+/* Connects. Returns as has_place(). */
+static int open_once(struct client **c, const struct address_choice *choice,
+                     enum address_endpoint which, int interrupt)
+{
+    struct client_tried tried;
+    int r = client_open(choice, which, c, &tried) < 0 ? 0 : has_place(*c, interrupt);
+    if (r == 1)
+        return r;
+    client_free(*c);
+    *c = NULL;
+    return r;
+}
+
 int reconnect(struct client **c, const struct address_choice *choice,
               enum address_endpoint which, uint64_t limit_usec, int interrupt)
 {
-    struct client_tried tried;
     char limit[32];
+    int r;
     client_free(*c);
     *c = NULL;
     if (limit_usec == 0) {
@@ -26,7 +55,7 @@ int reconnect(struct client **c, const struct address_choice *choice,
         duration_format(limit_usec, limit, sizeof(limit));
     say("the connection to voltd is lost; trying again for %s", limit);
     uint64_t deadline = duration_now_usec() + limit_usec;
-    while (client_open(choice, which, c, &tried) < 0) {
+    while ((r = open_once(c, choice, which, interrupt)) == 0) {
         if (duration_now_usec() >= deadline) {
             say("voltd did not come back; what runs goes on");
             return -ECONNRESET;
@@ -35,6 +64,7 @@ int reconnect(struct client **c, const struct address_choice *choice,
         if (poll(&p, 1, RETRY_MSEC) > 0)
             return -EINTR;
     }
-    say("connected again");
-    return 0;
+    if (r == 1)
+        say("connected again");
+    return r == 1 ? 0 : r;
 }

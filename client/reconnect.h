@@ -8,7 +8,8 @@
 #define RECONNECT_USEC UINT64_C(30000000)
 
 /* Frees *c and connects again, for up to limit_usec (0: not at all), with messages on
- * standard error. On failure *c is NULL. Returns:
+ * standard error. A voltd that has no place for the connection is tried again. On
+ * failure *c is NULL. Returns:
  *   0            *c is the new connection
  *   -EINTR       interrupt was readable
  *   -ECONNRESET  the time is over */

@@ -460,6 +460,7 @@ class Fake:
         self.calls = []
         self.connections = 0
         self.deaf = 0       # connections that are closed before what has come is read
+        self.full = 0       # connections after the first for which there is no place
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(str(self.path))
         self.listener.listen(8)
@@ -495,6 +496,12 @@ class Fake:
                         return
 
     def reply(self, sock, call):
+        if self.connections > 1 and call["method"] == "org.varlink.service.GetInfo":
+            refused = self.full > 0     # who has connected again asks whether there is a place
+            self.full -= refused
+            error = {"error": "org.voltd.jobs.LimitReached"} if refused else {}
+            sock.sendall(json.dumps({"parameters": {"key": "MaxConnections"}, **error}).encode() + b"\0")
+            return not refused
         self.calls.append(call)
         replies = self.answer(call["method"], call.get("parameters", {}))
         pending = b""

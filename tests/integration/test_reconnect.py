@@ -220,6 +220,23 @@ def test_statistics_go_on_over_a_restart(private, how):
     assert "trying again for 30 s" in err and "connected again" in err, err
 
 
+def test_a_voltd_that_has_no_place_is_tried_again(fake):
+    """The clients of before have connected again, and are as many as may be."""
+    waits = []
+
+    def answer(method, parameters):
+        if method.endswith(".Submit"):
+            return [{"parameters": {"id": "1", "created": True, "durable": True}}]
+        waits.append(method)
+        done = {"id": "1", "state": "done", "result": "exit", "exit_code": 7, "code": 7}
+        return [None] if len(waits) == 1 else [{"parameters": {"jobs": [done]}}]
+    daemon = fake(answer)
+    daemon.fake.full = 3
+    r = daemon.run("volt-submit", "-w", "--", "true")
+    assert r.code == 7 and daemon.fake.full == 0, r
+    assert r.err.count("connected again") == 1 and "refused" not in r.err, r
+
+
 @pytest.mark.parametrize("args, code", [
     (["voltctl", "logs", "-f", "--reconnect=0", "1"], 3),
     (["voltctl", "events", "--reconnect=100ms"], 3),
