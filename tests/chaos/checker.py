@@ -50,6 +50,7 @@ def check(h):
     check_known(h, sent, key_of, cases, found)
     for job, view in sorted(h.jobs.items()):
         check_status(h, job, view, cases[job], key_of, sent, found)
+    check_timeouts(h, key_of, sent, found)
     check_told(h, cases, found)
     check_outputs(h, cases, found)
     check_slots(h, marks, found)
@@ -146,6 +147,14 @@ def check_status(h, job, view, case, key_of, sent, found):
     why = unaccounted(h, job, result, code, case, spec, forgotten)
     if why:
         found.append(f"invented: job {name} is said to have ended as {result} {code}, {why}")
+
+
+def check_timeouts(h, key_of, sent, found):
+    """One may come late, and its job be over; not all of many."""
+    timed = [view for job, view in h.jobs.items()
+             if key_of.get(job[0]) in sent and sent[key_of[job[0]]].timeout]
+    if len(timed) >= 30 and all(view["result"] in ("success", "exit") for view in timed):
+        found.append(f"lost: of {len(timed)} timeouts none has ended its job")
 
 
 def unaccounted(h, job, result, code, case, spec, forgotten):

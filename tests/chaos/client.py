@@ -28,7 +28,7 @@ class Load:
         self.gate = threading.Event()   # open: submit
         self.findings = []
         self.cut = 0                    # next length of a frame that is cut short
-        self.submitted = 0
+        self.submitted = self.waits = 0     # waits that came to their end
         self.durable = self.keys = False
         # Their numbers make their keys: who comes later begins elsewhere.
         everyone = [Client(self, first + i) for i in range(clients)]
@@ -68,6 +68,13 @@ class Load:
         self.gate.set()
         for t in self.threads:
             t.join()
+        if self.waits >= 5 and not self.house.history.told:
+            self.findings.append(f"invented: {self.waits} waits have told no end")
+
+
+# What an act may be answered: its job has been purged, or forgotten with its daemon, has printed
+# nothing, or voltd ends.
+ALLOWED = {"org.voltd.jobs.NoSuchJob", "org.voltd.logs.NoOutput", "org.voltd.jobs.ShuttingDown"}
 
 
 class Gone(Exception):
@@ -191,6 +198,12 @@ class Client:
             self.load.findings.append(f"invented: a submission was refused: {reply}")
         return error is not None
 
+    def failed(self, method, reply):
+        error = reply.get("error")
+        if error and error not in ALLOWED:
+            self.load.findings.append(f"invented: {method} was refused: {reply}")
+        return error is not None
+
     def submit(self):
         self.submit_one(timeout=self.random.random() < self.load.timeouts)
 
@@ -215,7 +228,7 @@ class Client:
             return
         _, number, _ = self.random.choice(self.mine[-50:])
         self.ledger.cancel(number)
-        self.call("jobs.Cancel", {"ids": [str(number)]})
+        self.failed("Cancel", self.call("jobs.Cancel", {"ids": [str(number)]}))
 
     def note(self, job):
         if job["state"] == "done" and "counts" not in job and not job.get("forgotten"):
@@ -232,11 +245,12 @@ class Client:
             reply = v.recv()
             if reply is None or self.load.stop.is_set():
                 raise Gone
-            if "error" in reply:
-                return  # of an earlier life of a daemon that forgets
+            if self.failed("Wait", reply):
+                return
             for job in reply["parameters"].get("jobs", []):
                 self.note(job)
             if not reply.get("continues"):
+                self.load.waits += 1
                 return
 
     def follow(self):
@@ -253,7 +267,7 @@ class Client:
             reply = v.recv()
             if reply is None or self.load.stop.is_set():
                 raise Gone
-            if "error" in reply:
+            if self.failed("Read", reply):
                 return
             p = reply["parameters"]
             data = base64.b64decode(p["data"])

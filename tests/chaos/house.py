@@ -352,8 +352,7 @@ def each_job(v, but=()):
                     if (number, index) not in but:
                         yield (number, index), view_of(job)
                     continue
-                first = job.get("first", 0)
-                for i in range(first, first + job["counts"]["total"]):
+                for i in range(job["counts"]["total"]):
                     if (number, i) not in but:
                         one = v.ok("org.voltd.jobs.Get", {"id": f"{number}_{i}"})["job"]
                         yield (number, i), view_of(one)

@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from checker import check, tally
+from checker import check, check_timeouts, tally
 from ledger import END, ENTRY, START, History, Mark, Sent, code_of, output_of, read_marks
 
 ENOENT, ENOSPC = 2, 28
@@ -346,6 +346,16 @@ def test_what_a_memory_store_forgot_is_no_loss_but_lies_are():
     assert check(h) == []
     h.jobs[job] = {**view, "code": view["code"] + 1, "result": "exit"}
     assert tally(check(h))[2] > 0
+
+
+@pytest.mark.parametrize("results, wrong", [
+    (["success", "exit"] * 15, True), (["success"] * 29 + ["timeout"], False), (["success"] * 29, False)])
+def test_timeouts_that_end_no_job_are_found(results, wrong):
+    sent = {i: Sent(i, -1, True) for i in range(len(results))}
+    h = History(jobs={(i, -1): {"result": result} for i, result in enumerate(results)})
+    found = []
+    check_timeouts(h, {i: i for i in sent}, sent, found)
+    assert bool(found) == wrong
 
 
 def test_a_thousand_altered_histories_are_all_flagged():
