@@ -11,7 +11,7 @@
 
 static const char *holds(const struct reason *r)
 {
-    if (r->resource->kind != &resource_rwlock)
+    if (resource_counts(r->resource))
         return "";
     return r->exclusive ? ", wanted exclusive" : ", wanted shared";
 }
@@ -55,7 +55,7 @@ static int lock_text(const struct reason *r, char *ret, size_t size)
 
     if (r->is_left)
         return snprintf(ret, size, "%s %s: left to what is in front", kind, name);
-    if (r->resource->kind != &resource_rwlock)
+    if (resource_counts(r->resource))
         return snprintf(ret, size,
                         "%s %s: %" PRIu64 " of %" PRIu64 " in use (%" PRIu64
                         " by others), %" PRIu64 " wanted",

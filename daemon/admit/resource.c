@@ -14,9 +14,9 @@ bool resource_is_named(const struct resource *r)
     return r->kind->order == RESOURCE_LOCK || r->kind->order == RESOURCE_RATE;
 }
 
-bool resource_is_semaphore(const struct resource *r)
+bool resource_counts(const struct resource *r)
 {
-    return r->kind == &resource_semaphore;
+    return r->kind->counts;
 }
 
 bool resource_is_rate(const struct resource *r)

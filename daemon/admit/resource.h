@@ -38,6 +38,7 @@ enum resource_order {
 struct resource_kind {
     const char *name;
     enum resource_order order;
+    bool counts; /* amounts of claims add up to at most the capacity, until given back */
     /* Return whether the claim fits now; whether it would fit if nothing were taken. */
     bool (*fits)(const struct resource *r, const struct claim *c, uint64_t now);
     bool (*possible)(const struct resource *r, const struct claim *c);
@@ -94,7 +95,7 @@ struct claim {
 void resource_init(struct resource *r, const struct resource_kind *kind, uint64_t n,
                    bool shared);
 bool resource_is_named(const struct resource *r);
-bool resource_is_semaphore(const struct resource *r);
+bool resource_counts(const struct resource *r);
 bool resource_is_rate(const struct resource *r);
 
 /* Notes that waiters behind a class of this account leave the resource to it: standing.c.

@@ -48,5 +48,5 @@ static void rate_give(struct resource *r, const struct claim *c, uint64_t n)
     r->full_at = r->full_at > spent ? r->full_at - spent : 0;
 }
 
-const struct resource_kind resource_rate = {"rate",        RESOURCE_RATE, rate_fits,
-                                            rate_possible, rate_take,     rate_give};
+const struct resource_kind resource_rate = {
+    "rate", RESOURCE_RATE, false, rate_fits, rate_possible, rate_take, rate_give};

@@ -32,4 +32,4 @@ static void rwlock_give(struct resource *r, const struct claim *c, uint64_t n)
 }
 
 const struct resource_kind resource_rwlock = {
-    "lock", RESOURCE_LOCK, rwlock_fits, rwlock_possible, rwlock_take, rwlock_give};
+    "lock", RESOURCE_LOCK, false, rwlock_fits, rwlock_possible, rwlock_take, rwlock_give};

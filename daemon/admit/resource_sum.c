@@ -33,9 +33,9 @@ static bool always_possible(const struct resource *r, const struct claim *c)
     return true;
 }
 
-const struct resource_kind resource_slots = {"slots",         RESOURCE_MACHINE, sum_fits,
-                                             always_possible, sum_take,         sum_give};
-const struct resource_kind resource_elements = {"elements",   RESOURCE_LIMIT, sum_fits,
-                                                sum_possible, sum_take,       sum_give};
-const struct resource_kind resource_semaphore = {"semaphore",  RESOURCE_LOCK, sum_fits,
-                                                 sum_possible, sum_take,      sum_give};
+const struct resource_kind resource_slots = {
+    "slots", RESOURCE_MACHINE, true, sum_fits, always_possible, sum_take, sum_give};
+const struct resource_kind resource_elements = {
+    "elements", RESOURCE_LIMIT, true, sum_fits, sum_possible, sum_take, sum_give};
+const struct resource_kind resource_semaphore = {
+    "semaphore", RESOURCE_LOCK, true, sum_fits, sum_possible, sum_take, sum_give};

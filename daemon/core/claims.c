@@ -49,8 +49,8 @@ static int refuse(const struct core *core, uid_t uid, const struct job_claim *c,
                          c->name, there->capacity, there->per_usec);
     if (there && r == -EEXIST)
         return error_set(err, -EINVAL,
-                         "semaphore %s is in use with %" PRIu64 " permits, not %" PRIu64,
-                         c->name, there->capacity, c->capacity);
+                         "%s %s is in use with %" PRIu64 " permits, not %" PRIu64,
+                         kind->name, c->name, there->capacity, c->capacity);
     return error_set(err, -EINVAL, "claims: %s cannot be had", c->name);
 }
 

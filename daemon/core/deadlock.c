@@ -242,7 +242,7 @@ static bool keeps(struct search *s, struct kept *k, const struct claim *has,
                   const struct holder *h)
 {
     const struct resource *r = k->of->resource;
-    const bool counts = resource_is_semaphore(r);
+    const bool counts = resource_counts(r);
 
     if (has->resource != r || (!counts && !has->exclusive && !k->of->exclusive) ||
         !holder_is_stuck(s, h))

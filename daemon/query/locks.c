@@ -13,9 +13,9 @@
 
 static void view(const struct resource *r, uint64_t now, struct lock_view *ret)
 {
-    *ret = (struct lock_view){.type = resource_is_rate(r)        ? LOCK_RATE
-                                      : resource_is_semaphore(r) ? LOCK_SEMAPHORE
-                                                                 : LOCK_LOCK,
+    *ret = (struct lock_view){.type = resource_is_rate(r)  ? LOCK_RATE
+                                      : resource_counts(r) ? LOCK_SEMAPHORE
+                                                           : LOCK_LOCK,
                               .exclusive = r->exclusive > 0,
                               .capacity = r->capacity,
                               .interval_usec = r->per_usec,

@@ -55,7 +55,7 @@ static struct why_line line_of(const struct reason *r)
     line.in_front = r->in_front;
     if (r->resource && explain_wait(r->kind, false) == JOB_WAIT_LOCK &&
         r->wanted <= r->capacity) {
-        const bool whole = !resource_is_semaphore(r->resource);
+        const bool whole = !resource_counts(r->resource);
         line.places = whole ? 1 : r->capacity / r->wanted;
         line.used = whole ? 1 : r->used / r->wanted;
         if (!whole)

@@ -220,7 +220,7 @@ static bool is_kept(const struct claim *of)
         if (l && l->state != LEASE_WAITS && !inside_goes_on(NULL, l))
             keep(&k, &l->waiter);
     }
-    return resource_is_semaphore(of->resource)
+    return resource_counts(of->resource)
                ? k.amount && k.amount + of->amount > of->resource->capacity
                : k.conflicts;
 }

@@ -543,7 +543,7 @@ static void what_was_cancelled_and_replaced_claims_nothing(void **state)
 
     (void)state;
     load_replaced(&core, claiming_x(keyed(1), 0, 0), claiming_x(keyed(2), 1, 2));
-    assert_true(resource_is_semaphore(find_x(&core)));
+    assert_true(resource_counts(find_x(&core)));
     assert_int_equal(find_x(&core)->capacity, 2);
     replay_unload(&core);
 }
@@ -586,7 +586,7 @@ static void a_name_of_two_kinds_is_claimed_as_a_whole(void **state)
     submit_spec(s, 3, rate);
     store_free(s);
     replay_load(&core);
-    assert_true(resource_is_semaphore(find_x(&core)));
+    assert_true(resource_counts(find_x(&core)));
     assert_int_equal(claim_of(&core, 1)->amount, 2);
     for (uint64_t id = 2; id <= 3; id++) {
         assert_ptr_equal(claim_of(&core, id)->resource, find_x(&core));
