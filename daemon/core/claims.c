@@ -83,7 +83,7 @@ static int get(struct core *core, uid_t uid, const struct job_claim *c, bool fre
 
     if (there && named_is_declared(there)) /* a size set by hand counts */
         ask.capacity = 0;
-    ret->amount = c->mode >= JOB_CLAIM_PERMITS ? (uint32_t)c->permits : 1;
+    ret->amount = job_claim_counts(c->mode) ? (uint32_t)c->permits : 1;
     ret->exclusive = c->mode == JOB_CLAIM_EXCLUSIVE;
     int r = named_get(core->parts.admit, &ask, &ret->resource);
     return r == -EEXIST && !fresh ? get_as_it_is(core, uid, c, ret) : r;

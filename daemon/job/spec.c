@@ -284,11 +284,12 @@ static int validate_claim(const struct job_claim *c, const char **field,
                       "%s: names that begin with a slash are of locks that all users "
                       "share, and there are none yet",
                       c->name);
-    const bool counts = c->mode == JOB_CLAIM_PERMITS || c->mode == JOB_CLAIM_RATE;
+    const bool counts = job_claim_counts(c->mode);
     if (!counts && (c->permits || c->capacity))
-        return refuse(field, err, "claims",
-                      "%s: permits and capacity are of modes permits and rate only",
-                      c->name);
+        return refuse(
+            field, err, "claims",
+            "%s: a lock has no permits and no capacity: that takes mode permits",
+            c->name);
     if ((c->mode == JOB_CLAIM_RATE) != (c->interval_usec > 0))
         return refuse(field, err, "claims",
                       "%s: interval_usec is of mode rate, which needs it", c->name);

@@ -47,7 +47,7 @@ enum job_on_exists {
 };
 
 enum job_claim_mode {
-#define CLAIM_MODE(constant, name, kind) JOB_CLAIM_##constant,
+#define CLAIM_MODE(constant, ...) JOB_CLAIM_##constant,
 #include "daemon/job/claim_modes.def"
     JOB_CLAIM_MODES
 };
@@ -57,8 +57,9 @@ enum job_claim_mode {
 struct job_claim {
     char *name;
     enum job_claim_mode mode;
-    uint64_t permits;       /* PERMITS, or tokens of a RATE: at least 1 */
-    uint64_t capacity;      /* of the semaphore, or the burst; 0: its present size */
+    uint64_t permits;       /* or tokens, of a mode that counts: at least 1 */
+    uint64_t capacity;      /* likewise: of the semaphore, or the burst; 0: its present
+                             * size */
     uint64_t interval_usec; /* RATE: time in which one token comes back */
     uint64_t had;           /* capacity at submission; stored, but not a wish */
 };
@@ -212,6 +213,16 @@ int job_spec_validate(const struct job_spec *s, const char **ret_field,
 bool job_spec_equal(const struct job_spec *a, const struct job_spec *b);
 /* Returns the SUBMIT of its job, or of an element. */
 struct job_event job_spec_submission(const struct job_spec *s, uint64_t at_usec);
+/* Returns whether a claim of this mode says how many permits or tokens. */
+static inline bool job_claim_counts(enum job_claim_mode mode)
+{
+    return mode >= JOB_CLAIM_PERMITS;
+}
+/* Returns whether what is claimed is held, and given back later; not spent. */
+static inline bool job_claim_is_held(enum job_claim_mode mode)
+{
+    return mode != JOB_CLAIM_RATE;
+}
 /* Returns whether a lock may get the name: it has no control characters. */
 bool job_claim_is_line(const char *name);
 #define JOB_CLAIM_NO_LINE "must not have control characters"

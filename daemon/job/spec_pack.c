@@ -170,7 +170,7 @@ static void put_claims(const struct job_spec *s, uint64_t tag, struct spec_pack 
 
         pack_string(&to->own, c->name);
         pack_number(&to->own, c->mode);
-        if (c->mode < JOB_CLAIM_PERMITS)
+        if (!job_claim_counts(c->mode))
             continue;
         pack_number(&to->own, c->permits);
         pack_number(&to->own, c->capacity);
@@ -465,7 +465,7 @@ static void get_claim(struct unpack *u, struct job_claim *ret)
 {
     ret->name = unpack_string(u);
     ret->mode = (enum job_claim_mode)unpack_number_max(u, JOB_CLAIM_MODES - 1);
-    if (ret->mode < JOB_CLAIM_PERMITS)
+    if (!job_claim_counts(ret->mode))
         return;
     ret->permits = unpack_number(u);
     ret->capacity = unpack_number(u);

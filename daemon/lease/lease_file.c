@@ -193,8 +193,9 @@ static int understand(const struct image *m, size_t n, uint64_t id,
     if (n >= HEAD && m->version >= VERSIONS)
         return -EPROTONOSUPPORT;
     if (n < HEAD || n != sizes[m->version] || m->crc != crc_of(m, n) || m->id != id ||
-        m->mode > JOB_CLAIM_PERMITS || m->name[sizeof(m->name) - 1] ||
-        m->command[sizeof(m->command) - 1] || !m->name[0] || m->waits > 1)
+        m->mode >= JOB_CLAIM_MODES || !job_claim_is_held((enum job_claim_mode)m->mode) ||
+        m->name[sizeof(m->name) - 1] || m->command[sizeof(m->command) - 1] ||
+        !m->name[0] || m->waits > 1)
         return -EBADMSG;
     memcpy(ret->name, m->name, sizeof(ret->name));
     memcpy(ret->command, m->command, sizeof(ret->command));

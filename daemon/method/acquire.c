@@ -28,13 +28,16 @@ struct acquire {
 /* Checks the parameters. 0; negative: the call is answered. */
 static int check(struct call *call, const struct acquire_params *in)
 {
-    const bool permits = in->mode == JOB_CLAIM_PERMITS;
+    const enum job_claim_mode mode = (enum job_claim_mode)in->mode;
+    const bool permits = job_claim_counts(mode);
 
     if (in->name[0] == '/')
         (void)call_invalid_parameter(call, "name",
                                      "must not begin with a slash: it is no file");
     else if (!job_claim_is_line(in->name))
         (void)call_invalid_parameter(call, "name", JOB_CLAIM_NO_LINE);
+    else if (!job_claim_is_held(mode))
+        (void)call_invalid_parameter(call, "mode", "a rate is spent, and cannot be held");
     else if (in->has_permits && !permits)
         (void)call_invalid_parameter(call, "permits", "goes with mode permits");
     else if (in->has_capacity && !permits)
@@ -53,7 +56,7 @@ static int check(struct call *call, const struct acquire_params *in)
 static const struct field acquire_fields[] = {
     FIELD(struct acquire_params, name, FIELD_STRDUP, .required = true, .min = 1,
           .max = JOB_CLAIM_BYTES),
-    FIELD(struct acquire_params, mode, FIELD_ENUM, .names = holder_mode_names),
+    FIELD(struct acquire_params, mode, FIELD_ENUM, .names = claim_mode_names),
     FIELD(struct acquire_params, permits, FIELD_INT, .min = 1, .max = JOB_PERMITS_MAX,
           .present = FIELD_PRESENT(struct acquire_params, has_permits)),
     FIELD(struct acquire_params, capacity, FIELD_INT, .min = 1, .max = JOB_PERMITS_MAX,

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 static const char *const lock_kind_names[] = {"lock", "semaphore", "rate", NULL};
-const char *const holder_mode_names[] = {"exclusive", "shared", "permits", NULL};
 
 /* Resolves the parameter `user`; NULL: the caller. If the caller may not see that user's
  * locks, *ret is (uid_t)-1, which has none. 0; -EINVAL, and the call is answered. */
@@ -44,8 +43,8 @@ static void put_holder(struct wire_writer *to, const struct lock_holder *h)
         wire_put_int(to, "lease", (int64_t)h->key.id);
     else
         wire_put_text(to, "id", id);
-    wire_put_text(to, "mode", holder_mode_names[h->mode]);
-    if (h->mode == JOB_CLAIM_PERMITS)
+    wire_put_text(to, "mode", claim_mode_names[h->mode]);
+    if (job_claim_counts(h->mode))
         wire_put_int(to, "permits", (int64_t)h->permits);
     if (h->since_usec)
         wire_put_int(to, "since_at_usec", (int64_t)h->since_usec);

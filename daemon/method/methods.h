@@ -22,8 +22,6 @@ extern const struct method method_cancel, method_hold, method_release, method_pa
 /* watch.c, wait.c */
 extern const struct method method_watch, method_wait;
 
-/* locks.c */
-extern const char *const holder_mode_names[];
 /* acquire.c */
 extern const struct method method_acquire;
 

@@ -20,7 +20,7 @@
 #define LABELS_MAX      64
 #define LABEL_MAX_BYTES 255
 
-static const char *const claim_mode_names[] = {
+const char *const claim_mode_names[] = {
 #define CLAIM_MODE(constant, name, kind) #name,
 #include "daemon/job/claim_modes.def"
     NULL};
@@ -298,7 +298,7 @@ int read_claims(json_t *value, void *member, struct field_error *err)
             field_prefix(err, place);
             return -EINVAL;
         }
-        if (c->mode >= JOB_CLAIM_PERMITS && !c->permits)
+        if (job_claim_counts(c->mode) && !c->permits)
             c->permits = 1;
     }
     return 0;
@@ -699,7 +699,7 @@ static void put_claims(struct wire_writer *to, const struct job_spec *s)
         wire_open(to, NULL, '{');
         wire_put_text(to, "name", c->name);
         wire_put_text(to, "mode", claim_mode_names[c->mode]);
-        if (c->mode >= JOB_CLAIM_PERMITS)
+        if (job_claim_counts(c->mode))
             wire_put_int(to, "permits", (int64_t)c->permits);
         put_number(to, "capacity", c->capacity, 0);
         put_number(to, "interval_usec", c->interval_usec, 0);

@@ -45,6 +45,9 @@ extern const char *const spec_field_names[];
 void spec_write(struct wire_writer *to, const char *key, const struct job_spec *spec,
                 uint64_t fields);
 
+/* JSON names by enum job_claim_mode; ends with NULL. */
+extern const char *const claim_mode_names[];
+
 /* FIELD_CUSTOM: a signal, an int. */
 int read_signal(json_t *value, void *member, struct field_error *err);
 /* FIELD_CUSTOM: the claims of a struct job_spec. */

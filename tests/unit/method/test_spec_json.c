@@ -290,7 +290,7 @@ static void what_is_wrong(void **state)
     wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"a\",\"permits\":0}]}",
           "claims[0].permits", "");
     wrong("{\"argv\":[\"a\"],\"claims\":[{\"name\":\"a\",\"permits\":1}]}", "claims",
-          "modes permits");
+          "takes mode permits");
     wrong("{\"argv\":[\"a\"],\"labels\":[]}", "labels", "object");
     wrong("{\"argv\":[\"a\"],\"labels\":{\"a\":1}}", "labels.a", "string");
     wrong("{\"argv\":[\"a\"],\"labels\":{\"\":\"x\"}}", "labels", "name of 1 to 255");
