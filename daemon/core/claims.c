@@ -14,14 +14,24 @@
 _Static_assert(JOB_CLAIMS_MAX <= ADMISSION_CLAIMS, "a job may have so many");
 _Static_assert(JOB_CLAIM_BYTES <= NAMED_BYTES, "a name may be as long");
 
-static const struct resource_kind *kind_of(const struct job_claim *c)
-{
-    static const struct resource_kind *const kinds[JOB_CLAIM_MODES] = {
+static const struct resource_kind *const kinds[JOB_CLAIM_MODES] = {
 #define CLAIM_MODE(constant, name, kind) &resource_##kind,
 #include "daemon/job/claim_modes.def"
-    };
+};
 
+static const struct resource_kind *kind_of(const struct job_claim *c)
+{
     return kinds[c->mode];
+}
+
+enum job_claim_mode claims_mode(const struct claim *claim)
+{
+    const struct resource_kind *kind = claim->resource->kind;
+    enum job_claim_mode mode = JOB_CLAIM_EXCLUSIVE;
+
+    while (kinds[mode] != kind)
+        mode++;
+    return mode == JOB_CLAIM_EXCLUSIVE && !claim->exclusive ? JOB_CLAIM_SHARED : mode;
 }
 
 /* Says why a name cannot be claimed this way. */

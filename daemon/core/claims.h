@@ -14,11 +14,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include <volt/error.h>
+#include "daemon/job/spec.h"
 
 struct admission_ask;
+struct claim;
 struct core;
 struct job;
-struct job_claim;
 struct store_commit;
 struct store_fact;
 struct store_loaded_resource;
@@ -53,6 +54,8 @@ int claims_reset(struct tx *tx, uid_t uid, const char *name, struct store_commit
 /* Replays a stored semaphore or rate; now is of CLOCK_BOOTTIME. Returns 0 or -ENOMEM. */
 int claims_replay(struct core *core, const struct store_loaded_resource *l, uint64_t now);
 
+/* Returns the mode of a claim on a named resource, as it is now. */
+enum job_claim_mode claims_mode(const struct claim *claim);
 /* Returns whether the job claims the lock or semaphore of this name. */
 bool claims_has(const struct job *job, const char *name);
 

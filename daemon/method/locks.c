@@ -9,8 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const char *const lock_kind_names[] = {"lock", "semaphore", "rate", NULL};
-
 /* Resolves the parameter `user`; NULL: the caller. If the caller may not see that user's
  * locks, *ret is (uid_t)-1, which has none. 0; -EINVAL, and the call is answered. */
 static int find_owner(struct volt_cx *cx, struct call *call, const char *user, uid_t *ret)
@@ -74,10 +72,10 @@ static void put_lock(struct wire_writer *to, const struct lock_page *page, size_
 
     wire_open(to, NULL, '{');
     wire_put_text(to, "name", lock->name);
-    wire_put_text(to, "kind", lock_kind_names[lock->type]);
-    if (lock->type != LOCK_LOCK)
+    wire_put_text(to, "kind", lock->kind);
+    if (lock->capacity)
         wire_put_int(to, "capacity", (int64_t)lock->capacity);
-    if (lock->type == LOCK_RATE)
+    if (lock->interval_usec)
         wire_put_int(to, "interval_usec", (int64_t)lock->interval_usec);
     wire_put_int(to, "used", (int64_t)lock->used);
     if (lock->exclusive)
@@ -86,7 +84,7 @@ static void put_lock(struct wire_writer *to, const struct lock_page *page, size_
     put_holders(to, "holders", page, at, false);
     if (lock->leases_waiting)
         put_holders(to, "leases_waiting", page, at, true);
-    if (lock->told < lock->used && lock->type != LOCK_RATE)
+    if (lock->told < lock->used)
         wire_put_bool(to, "holders_left_out", true);
     wire_close(to, '}');
 }

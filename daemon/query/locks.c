@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "daemon/admit/named.h"
+#include "daemon/core/claims.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/jobs.h"
 #include "daemon/core/tx.h"
@@ -13,16 +14,16 @@
 
 static void view(const struct resource *r, uint64_t now, struct lock_view *ret)
 {
-    *ret = (struct lock_view){.type = resource_is_rate(r)  ? LOCK_RATE
-                                      : resource_counts(r) ? LOCK_SEMAPHORE
-                                                           : LOCK_LOCK,
+    const bool is_rate = resource_is_rate(r);
+
+    *ret = (struct lock_view){.kind = r->kind->name,
                               .exclusive = r->exclusive > 0,
-                              .capacity = r->capacity,
+                              .capacity = is_rate || resource_counts(r) ? r->capacity : 0,
                               .interval_usec = r->per_usec,
                               .used = r->used,
                               .waiting = r->waiting};
-    if (ret->type == LOCK_RATE)
-        ret->used = r->capacity - rate_tokens(r, now);
+    if (is_rate)
+        ret->used = ret->told = r->capacity - rate_tokens(r, now);
     (void)snprintf(ret->name, sizeof(ret->name), "%s", named_name(r));
 }
 
@@ -52,16 +53,14 @@ static void add_holder(const struct work *w, const struct claim *of,
                        struct lock_page *ret)
 {
     const struct job_status *st = jobs_status(w->job, w->offset);
-    struct lock_view *lock = &ret->lock[of->resource->page - 1];
+    const uint64_t permits = resource_counts(of->resource) ? of->amount : 1;
 
-    lock->told += lock->type == LOCK_SEMAPHORE ? of->amount : 1;
+    ret->lock[of->resource->page - 1].told += permits;
     ret->holder[ret->nholders++] =
         (struct lock_holder){.lock = of->resource->page - 1,
                              .key = jobs_key(w->job, w->offset),
-                             .mode = lock->type == LOCK_SEMAPHORE ? JOB_CLAIM_PERMITS
-                                     : of->exclusive              ? JOB_CLAIM_EXCLUSIVE
-                                                                  : JOB_CLAIM_SHARED,
-                             .permits = of->amount,
+                             .mode = claims_mode(of),
+                             .permits = permits,
                              .since_usec = st->started_usec,
                              .left = st->state == JOB_DONE};
 }
@@ -87,7 +86,8 @@ static void list_holders(struct core *core, uid_t uid, size_t *looks,
 static void add_lease(const struct lease *l, struct lock_page *ret)
 {
     size_t n;
-    const uint32_t page = admission_claims(&l->waiter, &n)->resource->page;
+    const struct claim *of = admission_claims(&l->waiter, &n);
+    const uint32_t page = of->resource->page;
     struct lock_holder *h = &ret->holder[ret->nholders];
 
     if (!page)
@@ -105,7 +105,7 @@ static void add_lease(const struct lease *l, struct lock_page *ret)
     if (h->waits)
         ret->lock[h->lock].leases_waiting = true;
     else
-        ret->lock[h->lock].told += l->mode == JOB_CLAIM_PERMITS ? l->permits : 1;
+        ret->lock[h->lock].told += of->amount;
 }
 
 /* Adds the leases that are looked at to *looks. */

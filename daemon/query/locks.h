@@ -18,16 +18,15 @@
 
 struct core;
 
-enum lock_type { LOCK_LOCK, LOCK_SEMAPHORE, LOCK_RATE };
-
 struct lock_view {
     char name[JOB_CLAIM_BYTES + 1];
-    enum lock_type type;
+    const char *kind;       /* struct resource_kind */
     bool exclusive;         /* an exclusive holder */
-    uint64_t capacity;      /* of a semaphore; of a rate: burst */
-    uint64_t interval_usec; /* of a rate: time per token */
+    uint64_t capacity;      /* of a semaphore; of a rate: burst; of a lock: 0 */
+    uint64_t interval_usec; /* of a rate: time per token; of others: 0 */
     uint64_t used;          /* permits, holders of the lock, or tokens spent */
-    uint64_t told;          /* part of `used` that the holders in the answer have */
+    uint64_t told;          /* part of `used` that the holders in the answer have; of a
+                             * rate, which has none: all */
     uint64_t waiting;       /* jobs (arrays counted once) and leases */
     bool leases_waiting;    /* some waiting leases are in the answer */
 };

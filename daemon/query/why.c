@@ -289,6 +289,7 @@ static void add_of_lease(struct core *core, uid_t uid, const struct job_key *key
 {
     const struct lease *l = leases_next(core, uid, NULL);
     char by[JOB_KEY_TEXT_MAX + 32];
+    size_t n;
 
     for (size_t i = 0; l && (l->state != LEASE_WAITS || !job_key_equal(&l->in_job, key));
          i++) {
@@ -300,7 +301,7 @@ static void add_of_lease(struct core *core, uid_t uid, const struct job_key *key
         return;
     holder_text(core, l, by, sizeof(by));
     (void)snprintf(r->text, sizeof(r->text), "something inside it waits for %s %s%s",
-                   l->mode == JOB_CLAIM_PERMITS ? "semaphore" : "lock", lease_name(l),
+                   admission_claims(&l->waiter, &n)->resource->kind->name, lease_name(l),
                    by);
 }
 
