@@ -31,14 +31,12 @@ static const struct table_column columns[COLUMNS] = {
 
 static const char *used_of(const json_t *lock, char *buf, size_t size)
 {
-    const int64_t used = job_view_int(lock, "used");
+    const int64_t used = job_view_int(lock, "used"),
+                  capacity = job_view_int(lock, "capacity");
 
-    if (strcmp(job_view_string(lock, "kind"), "semaphore") == 0)
-        (void)snprintf(buf, size, "%" PRId64 " of %" PRId64, used,
-                       job_view_int(lock, "capacity"));
-    else if (strcmp(job_view_string(lock, "kind"), "rate") == 0)
-        (void)snprintf(buf, size, "%" PRId64 " of %" PRId64 " tokens spent", used,
-                       job_view_int(lock, "capacity"));
+    if (capacity > 0)
+        (void)snprintf(buf, size, "%" PRId64 " of %" PRId64 "%s", used, capacity,
+                       job_view_int(lock, "interval_usec") > 0 ? " tokens spent" : "");
     else if (used == 0)
         return "-";
     else if (json_is_true(json_object_get(lock, "exclusive")))

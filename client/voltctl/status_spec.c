@@ -56,21 +56,21 @@ static void print_span(const char *title, const json_t *spec, const char *field)
  * start each 6.0s). */
 static void put_claim(const json_t *claim)
 {
-    const char *mode = job_view_string(claim, "mode");
+    const int64_t permits = job_view_int(claim, "permits"),
+                  capacity = job_view_int(claim, "capacity"),
+                  interval = job_view_int(claim, "interval_usec");
     char span[32];
     term_put(job_view_string(claim, "name"));
-    if (strcmp(mode, "shared") == 0) {
+    if (strcmp(job_view_string(claim, "mode"), "shared") == 0) {
         term_print(" (shared)");
-    } else if (strcmp(mode, "permits") == 0) {
-        int64_t capacity = job_view_int(claim, "capacity");
-        term_print(" (%" PRId64, job_view_int(claim, "permits"));
+    } else if (interval > 0) {
+        duration_format((uint64_t)interval, span, sizeof(span));
+        term_print(" (a start each %s)", span);
+    } else if (permits > 0) {
+        term_print(" (%" PRId64, permits);
         if (capacity > 0)
             term_print(" of %" PRId64, capacity);
         term_print(")");
-    } else if (strcmp(mode, "rate") == 0) {
-        duration_format((uint64_t)job_view_int(claim, "interval_usec"), span,
-                        sizeof(span));
-        term_print(" (a start each %s)", span);
     }
 }
 
