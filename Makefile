@@ -260,7 +260,7 @@ check-layers:
 	@tests/tools/check-layers --self-test
 check-promises:
 	@tests/tools/check-promises --self-test
-# What daemon/job/kinds.def says of the kinds of jobs, into the description and volt-job(5).
+# What kinds.def and claim_modes.def of daemon/job say to users, into the descriptions and volt-job(5).
 spec:
 	@tests/tools/check-spec --write
 check-spec:
@@ -492,7 +492,7 @@ make check-repeat    process-bound suites again and again beside busy loops: MIN
 make check-flaky     one test again and again: TEST="make check-unit T=test_x" N=50
 make check-layers    who may include or call whom, and may change the whole process; length of files
 make check-promises  what the documentation promises has its test: lib/PROMISES.md
-make spec            writes what daemon/job/kinds.def says into the description and volt-job(5)
+make spec            writes what kinds.def and claim_modes.def of daemon/job say into the descriptions and volt-job(5)
 make check-spec      the fields of a job are the same in the code, in the description and in volt-job(5)
 make check-mutants   each planted mistake of the lists still has its place in the sources
 make check-install   install, and use what was installed

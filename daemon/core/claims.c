@@ -15,7 +15,7 @@ _Static_assert(JOB_CLAIMS_MAX <= ADMISSION_CLAIMS, "a job may have so many");
 _Static_assert(JOB_CLAIM_BYTES <= NAMED_BYTES, "a name may be as long");
 
 static const struct resource_kind *const kinds[JOB_CLAIM_MODES] = {
-#define CLAIM_MODE(constant, name, kind) &resource_##kind,
+#define CLAIM_MODE(constant, name, kind, text) &resource_##kind,
 #include "daemon/job/claim_modes.def"
 };
 

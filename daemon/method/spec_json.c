@@ -21,7 +21,7 @@
 #define LABEL_MAX_BYTES 255
 
 const char *const claim_mode_names[] = {
-#define CLAIM_MODE(constant, name, kind) #name,
+#define CLAIM_MODE(constant, name, ...) #name,
 #include "daemon/job/claim_modes.def"
     NULL};
 
