@@ -142,9 +142,30 @@ static const struct condition_kind *const kinds[] = {
 #include "daemon/admit/condition_kinds.def"
 };
 
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+bool condition_asked(const struct job_spec *spec)
+{
+    for (size_t i = 0; i < KINDS; i++)
+        if (kinds[i]->asked && kinds[i]->asked(spec))
+            return true;
+    return false;
+}
+
+int condition_begin_asked(struct admission *a, struct waiter *w,
+                          const struct job_spec *spec, const struct admission_times *now)
+{
+    int r = 0;
+
+    for (size_t i = 0; i < KINDS && r == 0; i++)
+        if (kinds[i]->asked && kinds[i]->asked(spec))
+            r = kinds[i]->begin(a, w, spec, now);
+    return r;
+}
+
 enum job_wait condition_wait(const struct waiter *w)
 {
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+    for (size_t i = 0; i < KINDS; i++)
         if (condition_find(w, kinds[i]))
             return kinds[i]->wait;
     return JOB_WAIT_NONE;

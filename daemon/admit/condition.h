@@ -5,7 +5,8 @@
  * A condition is made before the waiter enters, which may fail, or while it waits. Its
  * kind has an index of its own, by what the condition waits for. The condition is freed
  * when it is met or when the waiter leaves. A kind is a file and a row of
- * condition_kinds.def. */
+ * condition_kinds.def. If it depends on more than the spec and the time, it also has a
+ * row in core/conditions.c. */
 #ifndef VOLTD_ADMIT_CONDITION_H
 #define VOLTD_ADMIT_CONDITION_H
 
@@ -20,6 +21,7 @@
 struct admission;
 struct admission_times;
 struct condition;
+struct job_spec;
 struct waiter;
 
 struct condition_kind {
@@ -31,6 +33,12 @@ struct condition_kind {
     int (*explain)(const struct condition *c, const struct admission_times *now,
                    char *ret, size_t size);
     bool many; /* a waiter may have any number, at the end of its list */
+    /* For a kind that depends only on the spec and the time; otherwise NULL. Return
+     * whether the spec asks for conditions of the kind; add them to the waiter: 0 or
+     * -ENOMEM. */
+    bool (*asked)(const struct job_spec *spec);
+    int (*begin)(struct admission *a, struct waiter *w, const struct job_spec *spec,
+                 const struct admission_times *now);
 };
 
 #define CONDITION(name_) extern const struct condition_kind condition_##name_;
@@ -44,6 +52,11 @@ struct condition {
     struct list_node all;          /* in admission.conditions */
 };
 
+/* Return whether the spec asks for conditions of kinds with `asked`; add them to the
+ * waiter, which has a class: 0 or -ENOMEM. */
+bool condition_asked(const struct job_spec *spec);
+int condition_begin_asked(struct admission *a, struct waiter *w,
+                          const struct job_spec *spec, const struct admission_times *now);
 /* Adds a condition to a waiter that has a class. */
 void condition_add(struct admission *a, struct waiter *w, struct condition *c);
 /* Frees a condition that is met. */

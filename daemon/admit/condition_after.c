@@ -181,8 +181,13 @@ static int edge_explain(const struct condition *c, const struct admission_times 
                     e->doom.antecedent, what[e->after]);
 }
 
-const struct condition_kind condition_after = {"after", JOB_WAIT_DEPENDENCY, edge_free,
-                                               edge_explain, true};
+const struct condition_kind condition_after = {
+    .name = "after",
+    .wait = JOB_WAIT_DEPENDENCY,
+    .free = edge_free,
+    .explain = edge_explain,
+    .many = true,
+};
 
 int condition_after_add(struct admission *a, struct waiter *w, uint64_t antecedent,
                         enum job_after after)

@@ -13,4 +13,8 @@ static int backoff_explain(const struct condition *c, const struct admission_tim
 }
 
 const struct condition_kind condition_backoff = {
-    "backoff", JOB_WAIT_TIME, condition_time_free, backoff_explain, false};
+    .name = "backoff",
+    .wait = JOB_WAIT_TIME,
+    .free = condition_time_free,
+    .explain = backoff_explain,
+};

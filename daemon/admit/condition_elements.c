@@ -39,8 +39,12 @@ static int elements_explain(const struct condition *c, const struct admission_ti
                                 size);
 }
 
-const struct condition_kind condition_elements = {"elements", JOB_WAIT_DEPENDENCY,
-                                                  go_home, elements_explain, false};
+const struct condition_kind condition_elements = {
+    .name = "elements",
+    .wait = JOB_WAIT_DEPENDENCY,
+    .free = go_home,
+    .explain = elements_explain,
+};
 
 struct elements_wait *condition_elements_new(void)
 {

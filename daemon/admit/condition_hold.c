@@ -27,8 +27,12 @@ static int held_explain(const struct condition *c, const struct admission_times 
                                      : "its user");
 }
 
-const struct condition_kind condition_hold = {"hold", JOB_WAIT_HOLD, held_free,
-                                              held_explain, false};
+const struct condition_kind condition_hold = {
+    .name = "hold",
+    .wait = JOB_WAIT_HOLD,
+    .free = held_free,
+    .explain = held_explain,
+};
 
 static struct held *held_of(const struct waiter *w)
 {

@@ -35,8 +35,12 @@ static int replace_explain(const struct condition *c, const struct admission_tim
                     ((const struct replace *)(const void *)c)->predecessor);
 }
 
-const struct condition_kind condition_replace = {"replace", JOB_WAIT_REPLACE,
-                                                 replace_free, replace_explain, false};
+const struct condition_kind condition_replace = {
+    .name = "replace",
+    .wait = JOB_WAIT_REPLACE,
+    .free = replace_free,
+    .explain = replace_explain,
+};
 
 int condition_replace_add(struct admission *a, struct waiter *w, uint64_t predecessor)
 {

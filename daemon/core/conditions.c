@@ -31,24 +31,21 @@ static bool may_expire(const struct job *job)
     return jobs_takes(job) ? !jobs_has_begun(job) : !has_started(job);
 }
 
-static int begin_waits(struct core *core, struct job *job, const struct job_spec *spec)
+/* Adds the conditions that depend only on the spec and the time. */
+static int begin_asked(struct core *core, struct job *job, const struct job_spec *spec)
 {
-    int r = spec->delay_usec || spec->at_usec ? can_wait(core, job) : 0;
+    const struct admission_times now = {waiting_now(core), jobs_now_usec()};
+    int r = condition_asked(spec) ? can_wait(core, job) : 0;
 
-    if (r == 0 && spec->delay_usec)
-        r = condition_time_add(core->parts.admit, &job->waiter, &condition_begin,
-                               CLOCK_OF_DELAYS, TIMED_NEVER);
-    if (r == 0 && spec->at_usec)
-        r = condition_time_add(core->parts.admit, &job->waiter, &condition_begin,
-                               CLOCK_OF_DATES, spec->at_usec);
-    return r;
+    return r == 0 ? condition_begin_asked(core->parts.admit, &job->waiter, spec, &now)
+                  : r;
 }
 
 /* Adds the conditions of time. A job that has started once begins its next attempt at
  * once. A starting job may wait again, so it keeps its date to start by. */
 static int times_begin(struct core *core, struct job *job, struct job_spec *spec)
 {
-    int r = has_started(job) ? 0 : begin_waits(core, job, spec);
+    int r = has_started(job) ? 0 : begin_asked(core, job, spec);
 
     if (r < 0 || !spec->start_by_usec || !may_expire(job))
         return r;
@@ -207,8 +204,7 @@ static const struct row rows[] = {
 
 bool conditions_asked(const struct job_spec *spec)
 {
-    return spec->delay_usec || spec->at_usec || spec->start_by_usec || spec->replaces ||
-           spec->nafter;
+    return condition_asked(spec) || spec->start_by_usec || spec->replaces || spec->nafter;
 }
 
 static bool is_of(const struct row *row, const struct job *job)
