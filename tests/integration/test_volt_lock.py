@@ -136,6 +136,7 @@ def test_a_semaphore_of_permits(private):
         r = private.run("volt-lock", "--permits", "4", "tape", "true")
         assert (r.code, "semaphore tape has 3 permits, and 4 are claimed" in r.err) == (125, True), r
         assert (locks(v)["tape"]["used"], locks(v)["tape"]["capacity"]) == (2, 3)
+        assert "holders_left_out" not in locks(v)["tape"]
         private.stop(signal.SIGKILL)
     private.start()
     with private.connect() as v:
