@@ -84,9 +84,10 @@ int record_generation_read(int dir_fd, uint8_t ret[RECORD_ID_SIZE])
 
 /* --- replies ------------------------------------------------------------------------------ */
 
+/* A connection that a voltd has left is not heard by the next one. */
 static void deliver(uint64_t i, uint64_t conn)
 {
-    if (keeper.conn != conn || !keeper.link)
+    if (keeper.conn != conn || !keeper.link || keeper.link->fd != LINK_FD + (int)conn)
         return;
     sim.inside = true;
     const bool asked = keeper_link_take_reply(keeper.link, &keeper.replies[i]);
