@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -116,23 +117,36 @@ static struct client *open_jobs(struct ctl *ctl)
     return ret;
 }
 
-/* Prints the jobs left, as a queue that no voltd serves is easily forgotten. */
+/* Prints how many jobs wait, as a queue that no voltd serves is easily forgotten, and how
+ * many run on. */
+static void print_left(const struct client *c, int64_t waits, int64_t runs)
+{
+    const char *next = client_is_own(c) ? "volt-submit or `systemctl --user start voltd`"
+                                        : "`systemctl start voltd`";
+    char on[48] = "";
+    if (runs > 0)
+        (void)snprintf(on, sizeof(on), "%" PRId64 "%s run%s on", runs,
+                       waits > 0   ? ""
+                       : runs == 1 ? " job"
+                                   : " jobs",
+                       runs == 1 ? "s" : "");
+    if (waits > 0)
+        say("%" PRId64 " job%s until the next voltd starts, by %s%s%s", waits,
+            waits == 1 ? " waits" : "s wait", next, *on ? "; " : "", on);
+    else if (*on)
+        say("%s", on);
+}
+
 static void say_left(struct ctl *ctl)
 {
+    static const char *const runs[] = {"starting", "running", "paused", "stopping"};
     struct client_reply reply = CLIENT_REPLY_EMPTY;
+    int64_t sum = 0;
     if (client_call(ctl->client, "org.voltd.control.Stats", NULL, &reply) == 0) {
         const json_t *jobs = json_object_get(reply.parameters, "jobs");
-        const int64_t waits = job_view_int(jobs, "queued");
-        const int64_t runs =
-            job_view_int(jobs, "running") + job_view_int(jobs, "starting");
-        if (waits > 0)
-            say("%" PRId64 " job%s until the next voltd starts, by %s; %" PRId64
-                " run%s on",
-                waits, waits == 1 ? " waits" : "s wait",
-                client_is_own(ctl->client)
-                    ? "volt-submit or `systemctl --user start voltd`"
-                    : "`systemctl start voltd`",
-                runs, runs == 1 ? "s" : "");
+        for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+            sum += job_view_int(jobs, runs[i]);
+        print_left(ctl->client, job_view_int(jobs, "queued"), sum);
     }
     client_reply_fini(&reply);
 }
@@ -184,8 +198,8 @@ const struct verb verb_shutdown = {
     .summary = "End voltd; running jobs go on unless --cancel",
     .text =
         "Without --cancel running jobs go on, and their exit status is recorded. It says\n"
-        "how many jobs wait for the next voltd. With --wait it names\n"
-        "the jobs that it waits for, first after 5 s.\n"
+        "how many jobs wait for the next voltd, and how many run on. With --wait it\n"
+        "names the jobs that it waits for, first after 5 s.\n"
         "\n"
         "Example:\n"
         "  voltctl shutdown --cancel --wait\n",

@@ -7,7 +7,7 @@ import termios
 
 import pytest
 
-from conftest import BIN, until
+from conftest import BIN, LIMIT, until
 
 
 @pytest.mark.parametrize("number", ["6e+07", "60000000.0", "6.0E7"])
@@ -246,9 +246,14 @@ def test_a_shutdown_says_what_waits(private):
     gate = private.dir / "gate"
     running = private.submit("--shell", f"until [ -e {gate} ]; do sleep 0.05; done").lines[0]
     until(lambda: private.job(running)["state"] == "running")
+    for words in ([], ["--wait"]):
+        r = private.ctl("shutdown", *words)
+        assert (r.code, r.err) == (0, "voltctl: 1 job runs on\n"), r
+        assert private.process.wait(LIMIT) == 0
+        private.start()
     private.submit("--quiet", "--array=1-3", "true")
     r = private.ctl("shutdown", "--wait")
-    assert r.code == 0 and "3 jobs wait until the next voltd starts" in r.err and "1 runs on" in r.err, r
+    assert r.code == 0 and "3 jobs wait until the next voltd starts" in r.err and r.err.endswith("; 1 runs on\n"), r
     gate.touch()
     private.start()
     assert private.ctl("wait", "--all").code == 0
