@@ -270,9 +270,7 @@ size_t explain(struct admission *a, const struct waiter *w, uint64_t now,
         }
         return 1;
     }
-    if (w->state != WAITER_UNMET)
-        return 0;
-    if (is_paused(w->class) && all++ < n)
+    if (w->state == WAITER_UNMET && is_paused(w->class) && all++ < n)
         ret[0] = (struct reason){.kind = REASON_PAUSED,
                                  .queue = w->class->account->queue->policy.name};
     for (const struct condition *c = condition_first(w); c; c = c->next)

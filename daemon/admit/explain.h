@@ -83,8 +83,9 @@ struct explain_brief explain_brief(struct admission *a, const struct waiter *w,
 uint32_t explain_group(const struct explain_brief *brief);
 /* Returns the name of the reason for a waiter in the line. */
 enum job_wait explain_wait(enum reason_kind kind, bool in_front);
-/* Fills in at most n reasons; conditions come in no order. Returns how many reasons there
- * are; 0: it does not wait. */
+/* Fills in at most n reasons; conditions come in no order. A waiter that is apart, such
+ * as an array whose elements all back off, has its conditions as well. Returns how many
+ * reasons there are; 0: it does not wait. */
 size_t explain(struct admission *a, const struct waiter *w, uint64_t now,
                struct reason *ret, size_t n);
 /* Writes the reason as one line without a newline, cut at size. */

@@ -8,6 +8,7 @@
 #include "daemon/admit/condition.h"
 #include "daemon/admit/resource.h"
 #include "daemon/core/claims.h"
+#include "daemon/core/conditions.h"
 #include "daemon/core/each.h"
 #include "daemon/core/lease_table.h"
 #include "daemon/core/inner_wait.h"
@@ -163,18 +164,13 @@ static void add_of_pause(const struct job_view *v, struct why *ret)
                    id);
 }
 
-/* Adds a back-off outside the line: an element, or a job that lacked memory. Returns
- * whether there is one. */
-static bool add_of_rest(struct core *core, const struct job *job, int64_t offset,
-                        struct why *ret)
+/* Adds a back-off outside the line: an element, or a job that lacked memory. */
+static void add_of_rest(uint64_t left, struct why *ret)
 {
-    const uint64_t left = waiting_rest_of(core, job, offset);
     struct why_reason *r = left ? add_reason(ret, JOB_WAIT_TIME) : NULL;
 
-    if (!r)
-        return false;
-    (void)condition_backoff_text(left, r->text, sizeof(r->text));
-    return true;
+    if (r)
+        (void)condition_backoff_text(left, r->text, sizeof(r->text));
 }
 
 /* Adds what the element waits for of another array. For an array without such a condition
@@ -331,6 +327,19 @@ static bool is_to_start(const struct job_view *v)
                : v->status.state == JOB_QUEUED || v->status.state == JOB_STARTING;
 }
 
+/* Adds what it waits for without a slot, if it does. What backs off is not in the line,
+ * and a hold keeps it all the same. */
+static void add_of_start(struct core *core, struct job *job, int64_t offset,
+                         const struct job_view *v, struct why *ret)
+{
+    const uint64_t rest = waiting_rest_of(core, job, offset);
+    const bool waits = !jobs_done(job) && is_to_start(v);
+
+    if (waits && (rest ? conditions_is_held(job) : !add_of_elements(job, offset, ret)))
+        add_of_admission(core, job->owner.uid, &job->waiter, ret);
+    add_of_rest(rest, ret);
+}
+
 /* Lock held. */
 static void add_all(struct core *core, struct job *job, int64_t offset, struct why *ret)
 {
@@ -339,9 +348,7 @@ static void add_all(struct core *core, struct job *job, int64_t offset, struct w
     jobs_view_state(core, job, offset, &view);
     ret->state = (enum job_state)view.status.state;
     ret->owner = job->owner.uid;
-    if (!add_of_rest(core, job, offset, ret) && !jobs_done(job) && is_to_start(&view) &&
-        !add_of_elements(job, offset, ret))
-        add_of_admission(core, job->owner.uid, &job->waiter, ret);
+    add_of_start(core, job, offset, &view, ret);
     add_of_resting(core, job, &view, ret);
     add_of_pause(&view, ret);
     add_of_inside(core, job, offset, &view, ret);

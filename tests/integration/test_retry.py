@@ -113,6 +113,27 @@ def test_an_array_that_backs_off_does_not_run(private):
             v.ok(JOBS + "Cancel", {"ids": [ident]})
 
 
+def test_why_of_what_backs_off_and_is_held(private):
+    """It keeps the elements when their back-off is over. Also behind a restart."""
+    private.start()
+    with private.connect() as v:
+        ident = submit(v, sh("exit 7"), array={"first": 1, "last": 2}, retry=LONG)
+        alone = submit(v, sh("exit 7"), retry=LONG)
+        until(lambda: get(v, ident)["counts"].get("backing_off") == 2 and get(v, alone).get("wait") == "time", "all to back off")
+    assert private.ctl("hold", ident, alone).code == 0
+    for _ in range(2):
+        for i in ident, f"{ident}_2", alone:
+            hold, time = sorted(private.ctl("why", i).lines, key=lambda line: "held" not in line)
+            assert hold == f"job {i}: held by its user" and "next attempt in" in time, (hold, time)
+        assert private.ctl("why").lines == [f"2 jobs, such as {ident}: held by its user"]
+        restart(private)
+    assert private.ctl("release", ident, alone).code == 0
+    for i in ident, f"{ident}_2", alone:
+        (time,) = private.ctl("why", i).lines
+        assert "next attempt in" in time, time
+    assert private.ctl("cancel", ident, alone).code == 0
+
+
 @pytest.mark.parametrize("array", [None, {"first": 1, "last": 1}])
 def test_what_backs_off_has_started(private, array):
     """What waits for its start starts then, and after its end: also behind restarts."""
