@@ -76,7 +76,7 @@ static int clean(struct ctl *ctl, struct clean *c)
         return ctl_usage(ctl, "ids, a filter, --older-than, --keep or --all are needed");
     if (c->all && n > 0)
         return ctl_usage(ctl, "--all and ids are too much");
-    int code = c->filter ? ctl_open(ctl, ADDRESS_JOBS) : ctl_choose(ctl, NULL);
+    int code = ctl_choose(ctl, NULL);
     int64_t count = 0;
     ids = ctl->ids;
     n = (int)ctl->nids;

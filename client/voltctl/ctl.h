@@ -48,7 +48,8 @@ struct ctl {
     int code;   /* exit code, when ctl_option() or ctl_ids() ended the work */
     char **ids; /* of ctl_ids() */
     size_t nids, ids_room;
-    bool ranged; /* ids come from a range: some may be no jobs */
+    json_t *single; /* set of ids that are named by themselves: each must be a job */
+    bool ranged;    /* other ids come from ranges: some may be no jobs */
 };
 
 /* Returns the verb's next option; OPTION_END: operands begin at argv[optind], and the
@@ -66,6 +67,13 @@ int ctl_ids_add(struct ctl *ctl, const char *id);
 /* Adds the ids of all jobs that match now. Returns an exit code, after an error message
  * if it failed. */
 int ctl_ids_find(struct ctl *ctl, const json_t *filter);
+/* Reduces the ids of ranges to jobs that match; filter NULL: any. Ids that are named by
+ * themselves stay. Returns an exit code, after an error message if it failed. */
+int ctl_ids_keep(struct ctl *ctl, const json_t *filter, size_t *ret_removed);
+/* Checks that all of the ids are jobs, before calls that would not say so: with a filter
+ * they match nothing, and of several calls the first is done. Returns an exit code, after
+ * an error message if it failed. */
+int ctl_ids_check(struct ctl *ctl, char *const *ids, size_t n);
 /* Removes duplicate ids, in order. Returns how many are left. */
 size_t ctl_ids_unique(struct ctl *ctl);
 void ctl_ids_free(struct ctl *ctl);
@@ -73,8 +81,10 @@ void ctl_ids_free(struct ctl *ctl);
  * failed. */
 typedef int ctl_one_fn(struct ctl *ctl, const char *id, void *arg);
 /* Connects, and reduces ctl->ids (of ctl_ids()) to the jobs that are meant: of ranges the
- * ids of jobs; with a filter those that match, or all that match if there are no ids.
- * filter NULL: none. Returns an exit code, after an error message if it failed. */
+ * ids of jobs, and a note says how many are none; with a filter those that match, or all
+ * that match if there are no ids. An id that is named by itself and is no job stays: the
+ * verb refuses it. filter NULL: none. Returns an exit code, after an error message if it
+ * failed. */
 int ctl_choose(struct ctl *ctl, const json_t *filter);
 /* Does all of such a verb after its options: calls `one` for each id that ctl_choose()
  * leaves of the operands. Without a filter one is needed. Returns the largest code. */

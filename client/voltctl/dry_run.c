@@ -50,21 +50,14 @@ static int take_all(struct ctl *ctl, struct dry_list *l, json_t *filter)
     return ctl_each_job(ctl, params, take_job, l);
 }
 
-/* Asks whether the verb would accept these ids, by a Forget that keeps all jobs that
+/* Asks whether Forget would accept the ids of the filter: one that keeps all jobs that
  * match. */
-static int check_ids(struct ctl *ctl, const struct dry_run *d, json_t *filter)
+static int try_forget(struct ctl *ctl, json_t *filter)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int code = CTL_EXIT_OK;
-    if (d->ended)
-        code = ctl_call(
-            ctl, "org.voltd.jobs.Forget",
-            json_pack("{s:O, s:I}", "filter", filter, "keep", (json_int_t)INT64_MAX),
-            &reply);
-    else if (!d->filter)
-        code =
-            ctl_call(ctl, "org.voltd.jobs.Wait",
-                     json_pack("{s:O}", "ids", json_object_get(filter, "ids")), &reply);
+    int code = ctl_call(
+        ctl, "org.voltd.jobs.Forget",
+        json_pack("{s:O, s:I}", "filter", filter, "keep", (json_int_t)INT64_MAX), &reply);
     client_reply_fini(&reply);
     return code;
 }
@@ -80,7 +73,8 @@ static int take_ids(struct ctl *ctl, struct dry_list *l)
         if (n > 0)
             (void)json_object_set_new(filter, "ids", id_list(d->ids + at, n));
         if (n > 0)
-            code = check_ids(ctl, d, filter);
+            code =
+                d->ended ? try_forget(ctl, filter) : ctl_ids_check(ctl, d->ids + at, n);
         if (code == CTL_EXIT_OK)
             code = take_all(ctl, l, filter);
         else

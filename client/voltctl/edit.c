@@ -342,20 +342,33 @@ static int edit_all(struct ctl *ctl, struct edit *e, char *const *ids, size_t n)
     return code;
 }
 
-/* Connects and chooses the jobs that are meant: of ranges those that wait, as other ids
- * may be no jobs or wait no longer. */
+/* Reduces ids of ranges to jobs that wait: the others may be no jobs, or wait no
+ * longer. */
+static int keep_waiting(struct ctl *ctl)
+{
+    json_t *waits = json_pack("{s:[s]}", "states", "queued");
+    const size_t named = ctl->nids;
+    size_t removed;
+    int code = ctl_ids_keep(ctl, waits, &removed);
+    json_decref(waits);
+    if (code == CTL_EXIT_OK && ctl->nids == 0) {
+        say("no job matches");
+        code = CTL_EXIT_NO_SUCH_JOB;
+    } else if (removed > 0) {
+        say("note: %zu of the %zu ids are of no job that waits", removed, named);
+    }
+    return code;
+}
+
+/* Connects and chooses the jobs that are meant. */
 static int choose(struct ctl *ctl, const struct edit *e)
 {
-    const size_t named = ctl->nids;
-    if (!ctl->ranged || e->filter)
-        return ctl_open(ctl, ADDRESS_JOBS);
-    json_t *waits = json_pack("{s:[s]}", "states", "queued");
-    int code = ctl_choose(ctl, waits);
-    json_decref(waits);
-    if (code == CTL_EXIT_OK && ctl->nids > 0 && ctl->nids < named)
-        say("note: %zu of the %zu ids are of no job that waits", named - ctl->nids,
-            named);
-    return code == CTL_EXIT_OK && ctl->nids == 0 ? CTL_EXIT_NO_SUCH_JOB : code;
+    int code = e->filter ? ctl_choose(ctl, NULL) : ctl_open(ctl, ADDRESS_JOBS);
+    if (code == CTL_EXIT_OK && e->filter)
+        code = ctl_ids_check(ctl, ctl->ids, ctl->nids);
+    else if (code == CTL_EXIT_OK && ctl->ranged)
+        code = keep_waiting(ctl);
+    return code;
 }
 
 /* Reads the ids. Returns their number; -1: return ctl->code, after an error message. */

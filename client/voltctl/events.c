@@ -135,11 +135,16 @@ static int watch(struct ctl *ctl, struct watch *w)
     return r < 0 ? ctl_lost(r) : code;
 }
 
-/* Checks that all ids exist, as an unknown job would have no events ever. */
-static int check_ids(struct ctl *ctl, char *const *ids, int n)
+/* Adds the ids to the filter. An unknown job would have no events ever: it is refused. */
+static int add_ids(struct ctl *ctl, struct watch *w)
 {
-    int code = n > 0 ? ctl_open(ctl, ADDRESS_JOBS) : CTL_EXIT_OK;
-    return code == CTL_EXIT_OK ? ctl_each(ctl, ids, n, ctl_find, NULL) : code;
+    int code = ctl_choose(ctl, NULL);
+    if (code == CTL_EXIT_OK)
+        code = ctl_each(ctl, ctl->ids, (int)ctl->nids, ctl_find, NULL);
+    if (!w->filter)
+        w->filter = json_object();
+    (void)json_object_set_new(w->filter, "ids", id_list(ctl->ids, ctl->nids));
+    return code;
 }
 
 static int parse(struct ctl *ctl, struct watch *w)
@@ -172,11 +177,7 @@ static int run(struct ctl *ctl)
     if (code < 0) {
         char **ids;
         int n = ctl_ids(ctl, 0, &ids);
-        if (n > 0 && !w.filter)
-            w.filter = json_object();
-        if (n > 0)
-            (void)json_object_set_new(w.filter, "ids", id_list(ids, (size_t)n));
-        code = n < 0 ? ctl->code : check_ids(ctl, ids, n);
+        code = n > 0 ? add_ids(ctl, &w) : ctl->code;
         if (code == CTL_EXIT_OK)
             code = watch(ctl, &w);
     }

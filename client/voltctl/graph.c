@@ -215,20 +215,20 @@ static int run(struct ctl *ctl)
     if (ctl_option(ctl) == OPTION_BAD)
         return ctl->code;
     char **ids;
-    int n = ctl_ids(ctl, 0, &ids);
+    const int n = ctl_ids(ctl, 0, &ids);
     if (n < 0)
         return ctl->code;
     struct graph g = {.jobs = json_object(),
                       .waiting = json_object(),
                       .printed = json_object(),
                       .wanted = n > 0 ? json_object() : NULL};
-    int code = ctl_open(ctl, ADDRESS_JOBS);
+    int code = ctl_choose(ctl, NULL);
     if (code == CTL_EXIT_OK)
         code = fetch_live(ctl, &g);
     if (code == CTL_EXIT_OK)
         code = fetch_ended(ctl, &g);
     if (code == CTL_EXIT_OK) {
-        code = ctl_each(ctl, ids, n, want_one, &g);
+        code = ctl_each(ctl, ctl->ids, (int)ctl->nids, want_one, &g);
         print(&g);
     }
     json_decref(g.jobs);

@@ -98,19 +98,25 @@ static bool is_name(const char *word)
     return isalpha((unsigned char)*word) && mbstowcs(NULL, word, 0) != (size_t)-1;
 }
 
-/* Adds the ids of a range; word: as written. */
-static int add_range(struct ctl *ctl, const char *text, const char *word)
+/* Adds an id that is named by itself. */
+static int add_single(struct ctl *ctl, const char *id)
 {
-    struct id_range range;
+    if (!ctl->single && !(ctl->single = json_object()))
+        return no_memory(ctl);
+    (void)json_object_set_new(ctl->single, id, json_true());
+    return ctl_ids_add(ctl, id);
+}
+
+/* Adds the ids of a range; word: as written. */
+static int add_range(struct ctl *ctl, const struct id_range *range, const char *word)
+{
     char id[64];
-    int r = id_range_parse(text, &range);
-    if (r < 0)
-        return wrong(ctl, word, r);
-    ctl->ranged |= range.last > range.first;
-    if (ctl->nids + (range.last - range.first) >= ID_RANGE_MOST)
+    int r = 0;
+    ctl->ranged = true;
+    if (ctl->nids + (range->last - range->first) >= ID_RANGE_MOST)
         return wrong(ctl, word, -E2BIG);
-    for (uint64_t i = 0; r == 0 && i <= range.last - range.first; i++) {
-        id_range_text(&range, i, id, sizeof(id));
+    for (uint64_t i = 0; r == 0 && i <= range->last - range->first; i++) {
+        id_range_text(range, i, id, sizeof(id));
         r = ctl_ids_add(ctl, id);
     }
     return r;
@@ -131,7 +137,8 @@ static int add_indexes(struct ctl *ctl, const struct index_list *l, const char *
              at += l->ranges[i].step) {
             (void)snprintf(id, sizeof(id), "%.*s_%" PRIu64, n, array, at);
             r = id_range_parse(id, &range) < 0 ? wrong(ctl, word, -EINVAL)
-                                               : ctl_ids_add(ctl, id);
+                : l->count > 1                 ? ctl_ids_add(ctl, id)
+                                               : add_single(ctl, id);
         }
     return r;
 }
@@ -167,7 +174,14 @@ static int add_list(struct ctl *ctl, const char *text, const char *list, const c
 static int add_text(struct ctl *ctl, const char *text, const char *word)
 {
     const char *list = strstr(text, "_[");
-    return list ? add_list(ctl, text, list + 1, word) : add_range(ctl, text, word);
+    struct id_range range;
+    if (list)
+        return add_list(ctl, text, list + 1, word);
+    int r = id_range_parse(text, &range);
+    if (r < 0)
+        return wrong(ctl, word, r);
+    return range.last > range.first ? add_range(ctl, &range, word)
+                                    : add_single(ctl, text);
 }
 
 static bool is_queue(struct ctl *ctl, const char *name)
@@ -233,15 +247,18 @@ static int add_named(struct ctl *ctl, const char *word)
         r = no_memory(ctl);
     }
     if (r == 0)
-        r = elements ? add_text(ctl, text, word) : ctl_ids_add(ctl, id);
+        r = elements ? add_text(ctl, text, word) : add_single(ctl, id);
     free(name);
     free(text);
     return r == 0 ? 0 : -1;
 }
 
-static int add_listed(void *arg, const char *range)
+/* Adds jobs of the list submitted last. Some may have been purged, as in a range. */
+static int add_listed(void *arg, const char *text)
 {
-    return add_range(arg, range, LAST);
+    struct id_range range;
+    int r = id_range_parse(text, &range);
+    return r < 0 ? wrong(arg, LAST, r) : add_range(arg, &range, LAST);
 }
 
 /* Adds the newest job, or all jobs of the list submitted last; with elements, those of
@@ -337,26 +354,14 @@ static int compare(const void *a, const void *b)
     return x.first < y.first ? -1 : x.first > y.first;
 }
 
-/* Reports if fewer jobs are meant than named. Gaps in a range are normal, as each
- * volt-lock takes an id. */
-static void say_chosen(const struct ctl *ctl, size_t named, bool filtered)
-{
-    if (ctl->nids == 0 && filtered)
-        say("no job matches");
-    else if (ctl->nids == 0)
-        say("none of these %zu is a job", named);
-    else if (!filtered && ctl->nids < named)
-        say("note: %zu of the %zu ids are no jobs", named - ctl->nids, named);
-}
-
 static int take_new(void *arg, json_t *job)
 {
     return ctl_ids_add(arg, job_view_string(job, "id")) < 0 ? -ECANCELED : 0;
 }
 
-static int note_known(void *known, json_t *job)
+static int note_id(void *ids, json_t *job)
 {
-    return json_object_set_new(known, job_view_string(job, "id"), json_true());
+    return json_object_set_new(ids, job_view_string(job, "id"), json_true());
 }
 
 int ctl_ids_find(struct ctl *ctl, const json_t *filter)
@@ -365,41 +370,100 @@ int ctl_ids_find(struct ctl *ctl, const json_t *filter)
                         take_new, ctl);
 }
 
-/* Reduces the named ids to jobs that match, in order; filter NULL: any. */
-static int keep_matching(struct ctl *ctl, const json_t *filter)
+int ctl_ids_check(struct ctl *ctl, char *const *ids, size_t n)
 {
-    json_t *known = json_object();
-    const size_t n = ctl->nids;
     int code = CTL_EXIT_OK;
     for (size_t at = 0, some; at < n && code == CTL_EXIT_OK; at += some) {
+        struct client_reply reply = CLIENT_REPLY_EMPTY;
+        some = id_portion(ids + at, n - at);
+        json_t *params = json_pack("{s:o}", "ids", id_list(ids + at, some));
+        code = ctl_call(ctl, "org.voltd.jobs.Wait", params, &reply);
+        client_reply_fini(&reply);
+    }
+    return code;
+}
+
+/* Adds those of the ids that are of jobs that match to a set; filter NULL: of any job. */
+static int find_matching(struct ctl *ctl, const json_t *filter, json_t *set)
+{
+    int code = CTL_EXIT_OK;
+    for (size_t at = 0, some; at < ctl->nids && code == CTL_EXIT_OK; at += some) {
         json_t *of_these = filter ? json_deep_copy(filter) : json_object();
-        some = id_portion(ctl->ids + at, n - at);
+        some = id_portion(ctl->ids + at, ctl->nids - at);
         (void)json_object_set_new(of_these, "ids", id_list(ctl->ids + at, some));
         code = ctl_each_job(ctl, json_pack("{s:o, s:[]}", "filter", of_these, "fields"),
-                            note_known, known);
+                            note_id, set);
     }
+    return code;
+}
+
+/* Removes ids that are not in the set, in order. Those named by themselves stay unless
+ * they are in `other`; NULL: all of them stay. Returns how many were removed. */
+static size_t keep(struct ctl *ctl, const json_t *set, const json_t *other)
+{
+    const size_t n = ctl->nids;
     ctl->nids = 0;
     for (size_t i = 0; i < n; i++) {
-        if (code == CTL_EXIT_OK && json_object_get(known, ctl->ids[i]))
+        const char *id = ctl->ids[i];
+        const bool stays =
+            json_object_get(ctl->single, id) && !json_object_get(other, id);
+        if (stays || json_object_get(set, id))
             ctl->ids[ctl->nids++] = ctl->ids[i];
         else
             free(ctl->ids[i]);
     }
-    json_decref(known);
+    return n - ctl->nids;
+}
+
+int ctl_ids_keep(struct ctl *ctl, const json_t *filter, size_t *ret_removed)
+{
+    json_t *match = json_object();
+    int code = find_matching(ctl, filter, match);
+    *ret_removed = code == CTL_EXIT_OK ? keep(ctl, match, NULL) : 0;
+    json_decref(match);
+    return code;
+}
+
+/* Removes ids of ranges that are of no job, and says so. Gaps in a range are normal, as
+ * each volt-lock takes an id. An id named by itself stays: the verb refuses it. */
+static int leave_gaps_out(struct ctl *ctl, const json_t *jobs)
+{
+    size_t ranged = 0;
+    for (size_t i = 0; i < ctl->nids; i++)
+        ranged += !json_object_get(ctl->single, ctl->ids[i]);
+    const size_t gaps = keep(ctl, jobs, NULL);
+    if (ctl->nids == 0)
+        say("none of these %zu is a job", ranged);
+    else if (gaps > 0)
+        say("note: %zu of the %zu ids are no jobs", gaps, ranged);
+    return ctl->nids == 0 ? CTL_EXIT_NO_SUCH_JOB : CTL_EXIT_OK;
+}
+
+/* Reduces the ids to jobs that match; filter NULL: any. */
+static int choose_ids(struct ctl *ctl, const json_t *filter)
+{
+    json_t *jobs = json_object(), *match = json_object();
+    int code = find_matching(ctl, NULL, jobs);
+    if (code == CTL_EXIT_OK)
+        code = leave_gaps_out(ctl, jobs);
+    if (code == CTL_EXIT_OK && filter) {
+        code = find_matching(ctl, filter, match);
+        (void)keep(ctl, match, jobs);
+    }
+    json_decref(jobs);
+    json_decref(match);
     return code;
 }
 
 int ctl_choose(struct ctl *ctl, const json_t *filter)
 {
-    const size_t n = ctl->nids;
     int code = ctl_open(ctl, ADDRESS_JOBS);
     if (code != CTL_EXIT_OK || (!filter && !ctl->ranged))
         return code;
-    code = n > 0 ? keep_matching(ctl, filter) : ctl_ids_find(ctl, filter);
-    if (code != CTL_EXIT_OK)
-        return code;
-    say_chosen(ctl, n, filter != NULL);
-    return ctl->nids == 0 && !filter ? CTL_EXIT_NO_SUCH_JOB : CTL_EXIT_OK;
+    code = ctl->nids > 0 ? choose_ids(ctl, filter) : ctl_ids_find(ctl, filter);
+    if (code == CTL_EXIT_OK && ctl->nids == 0)
+        say("no job matches");
+    return code;
 }
 
 int ctl_each_chosen(struct ctl *ctl, const json_t *filter, ctl_one_fn *one, void *arg)
@@ -430,6 +494,7 @@ void ctl_ids_free(struct ctl *ctl)
     for (size_t i = 0; i < ctl->nids; i++)
         free(ctl->ids[i]);
     free(ctl->ids);
+    json_decref(ctl->single);
     ctl->ids = NULL;
     ctl->nids = 0;
 }

@@ -72,6 +72,7 @@ struct listing {
     uint64_t limit;
     char **ids; /* operands; 0: all jobs */
     size_t nids;
+    bool none; /* there were operands, and none is a job: the list is empty */
 
     json_t *also;     /* parameters of List: fields of the specs */
     uint64_t now;     /* the same for all jobs */
@@ -84,7 +85,7 @@ struct listing {
     json_t *states; /* on a terminal: number of jobs by state */
     char *running[RUNNING_SHOWN];
     size_t nrunning; /* may exceed RUNNING_SHOWN */
-    json_t *listed;  /* ids seen, if some were requested; otherwise NULL */
+    json_t *missing; /* ids named by themselves that were not listed; NULL: none */
 };
 
 static int take_output(struct ctl *ctl, struct listing *l, const char *arg)
@@ -242,8 +243,8 @@ static int print_jobs(struct listing *l, json_t *jobs)
         if (r < 0)
             return no_memory();
         l->told++;
-        if (l->listed)
-            (void)json_object_set_new(l->listed, job_view_string(job, "id"), json_true());
+        if (l->missing)
+            (void)json_object_del(l->missing, job_view_string(job, "id"));
     }
     return CTL_EXIT_OK;
 }
@@ -454,15 +455,17 @@ static void hint_at_orphans(struct ctl *ctl)
     client_reply_fini(&reply);
 }
 
-/* Checks requested ids that were not listed: they do not match, or an error is printed as
- * they do not exist. Ids of a range may be missing. */
-static int check_ids(struct ctl *ctl, const struct listing *l)
+/* Checks ids that were not listed: they do not match, or an error is printed as they do
+ * not exist. */
+static int check_missing(struct ctl *ctl, const struct listing *l)
 {
     int worst = CTL_EXIT_OK;
-    for (size_t k = 0; l->listed && k < l->nids; k++) {
-        int code = json_object_get(l->listed, l->ids[k])
-                       ? CTL_EXIT_OK
-                       : ctl_each(ctl, &l->ids[k], 1, ctl_find, NULL);
+    const char *id;
+    json_t *unused;
+    json_object_foreach(l->missing, id, unused)
+    {
+        (void)unused;
+        int code = ctl->client ? ctl_find(ctl, id, NULL) : CTL_EXIT_OK;
         worst = code > worst ? code : worst;
     }
     return worst;
@@ -494,9 +497,9 @@ static int print_all(struct ctl *ctl, struct listing *l)
     bool newest_first = l->newest || l->has_limit || l->has_since;
     if (l->by.n > 0 || (newest_first && !l->newest))
         l->held = json_array();
-    l->as_text = l->format != AS_TABLE && !l->held && !l->listed && !l->has_limit &&
+    l->as_text = l->format != AS_TABLE && !l->held && !l->missing && !l->has_limit &&
                  !term_is_tty(STDOUT_FILENO);
-    int code = fetch(ctl, l, newest_first);
+    int code = l->none ? CTL_EXIT_OK : fetch(ctl, l, newest_first);
     if (code == CTL_EXIT_OK && l->held)
         code = arrange(l, newest_first);
     return code == CTL_EXIT_OK ? end_printing(l) : code;
@@ -510,25 +513,36 @@ static bool is_of_all(const struct ctl *ctl)
     return c->admin || (geteuid() == 0 && c->scope != ADDRESS_USER && !c->jobs);
 }
 
+/* Connects, and leaves gaps in ranges out. Returns an exit code, after an error message
+ * if it failed. */
+static int choose(struct ctl *ctl, struct listing *l, bool by_id)
+{
+    int code = ctl_choose(ctl, NULL);
+    l->ids = ctl->ids;
+    l->nids = ctl->nids;
+    l->none = by_id && ctl->client && l->nids == 0;
+    return code;
+}
+
 static int list(struct ctl *ctl, struct listing *l)
 {
     int n = ctl_ids(ctl, 0, &l->ids);
     if (n < 0)
         return ctl->code;
-    l->nids = (size_t)n;
     l->all |= n > 0;
     l->now = job_view_now();
     if (!l->chosen && is_of_all(ctl))
         list_columns_default(&l->columns, true);
     l->also = wishes(l);
-    l->listed = n > 0 && !ctl->ranged ? json_object() : NULL;
+    l->missing = json_copy(ctl->single);
     if (!l->filter)
         l->filter = json_object();
     if (!l->all)
         (void)json_object_set_new(l->filter, "states", job_view_live(true));
     if (l->elements)
         (void)json_object_set_new(l->filter, "elements", json_true());
-    int code = ctl_open(ctl, ADDRESS_JOBS);
+    const int chosen = choose(ctl, l, n > 0);
+    int code = l->none ? CTL_EXIT_OK : chosen;
     if (code == CTL_EXIT_OK)
         code = print_all(ctl, l);
     if (code == CTL_EXIT_OK && l->legend && on_terminal(l)) {
@@ -536,7 +550,9 @@ static int list(struct ctl *ctl, struct listing *l)
         if (!l->orphans)
             hint_at_orphans(ctl);
     }
-    return code == CTL_EXIT_OK ? check_ids(ctl, l) : code;
+    if (code == CTL_EXIT_OK)
+        code = check_missing(ctl, l);
+    return code == CTL_EXIT_OK ? chosen : code;
 }
 
 static int run(struct ctl *ctl)
@@ -550,7 +566,7 @@ static int run(struct ctl *ctl)
     json_decref(l.filter);
     json_decref(l.also);
     json_decref(l.held);
-    json_decref(l.listed);
+    json_decref(l.missing);
     json_decref(l.states);
     for (size_t i = 0; i < l.nrunning && i < RUNNING_SHOWN; i++)
         free(l.running[i]);

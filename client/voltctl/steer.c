@@ -63,27 +63,14 @@ static json_t *parameters(const struct steer *s, char *const *ids, size_t n)
     return params;
 }
 
-/* Checks ids that need several messages: if one is no job, none is steered. */
-static int check_ids(struct ctl *ctl, char *const *ids, size_t nids)
-{
-    int code = CTL_EXIT_OK;
-    for (size_t at = 0, n; at < nids && code == CTL_EXIT_OK; at += n) {
-        struct client_reply reply = CLIENT_REPLY_EMPTY;
-        n = id_portion(ids + at, nids - at);
-        json_t *params = json_pack("{s:o}", "ids", id_list(ids + at, n));
-        code = ctl_call(ctl, "org.voltd.jobs.Wait", params, &reply);
-        client_reply_fini(&reply);
-    }
-    return code;
-}
-
+/* Steers the ids, in several messages if needed: if one is no job, none is steered. */
 static int steer_ids(struct ctl *ctl, const struct steer *s, char *const *ids,
                      size_t nids, int64_t *count)
 {
     struct progress_line line;
     progress_line_init(&line, !s->quiet);
     size_t at = 0, n = id_portion(ids, nids);
-    int code = n < nids && !s->filter ? check_ids(ctl, ids, nids) : CTL_EXIT_OK;
+    int code = n < nids || s->filter ? ctl_ids_check(ctl, ids, nids) : CTL_EXIT_OK;
     do {
         if (code == CTL_EXIT_OK)
             code = follow(ctl, s, parameters(s, ids + at, n), &line, count);
@@ -103,7 +90,7 @@ static int steer(struct ctl *ctl, const struct steer *s)
         return ctl_usage(ctl, "ids, a filter or --all are needed");
     if (s->all && n > 0)
         return ctl_usage(ctl, "--all and ids are too much");
-    int code = s->filter ? ctl_open(ctl, ADDRESS_JOBS) : ctl_choose(ctl, NULL);
+    int code = ctl_choose(ctl, NULL);
     if (code != CTL_EXIT_OK)
         return code;
     ids = ctl->ids;

@@ -1,6 +1,7 @@
 """Which of many jobs failed, and why: told in the end, asked for later, waited for."""
 
 import json
+import os
 import re
 
 import pytest
@@ -66,7 +67,7 @@ def test_a_batch_tells_ten_and_where_the_rest_is(shared):
     assert lines[:10] == [f"job {int(first) + i}: exit status 3: out {i}" for i in range(10)], r
     assert lines[10] == f"and 3 more: voltctl list --result=failed {first}-{last}"
     assert lines[11] == "13 jobs ended: 0 succeeded, 13 failed"
-    assert shared.ctl("list", "--no-legend", "--result=failed", f"{first}-{last}", "999999").code == 0
+    assert shared.ctl("list", "--no-legend", "--result=failed", f"{first}-{last}", "999998-999999").code == 0
     assert len(shared.ctl("list", "--no-legend", "--result=failed", f"{first}-{last}").lines) == 13
     assert len(shared.ctl("list", "--no-legend", "--name=batch").lines) == 13  # ended ones too
     r = shared.submit("-w", "--quiet", "-f", "-", input=specs)
@@ -337,6 +338,47 @@ def test_a_range_has_gaps(shared):
     for verb in ("cancel", "hold", "release", "pause", "resume", "wait", "clean"):
         r = shared.ctl(verb, ids)
         assert (r.code, r.err) == (4, f"voltctl: none of these {n} is a job\n"), r
+
+
+@pytest.mark.parametrize("words", [
+    ["wait"], ["cancel"], ["cancel", "--dry-run"], ["hold"], ["release"], ["pause"], ["resume"], ["kill", "-s", "0"], ["retry"],
+    ["logs"], ["show"], ["status"], ["why"], ["list"], ["list", "--json"], ["graph"], ["events", "-n1"], ["clean", "--dry-run"],
+    ["clean"], ["edit", "-p", "1"], ["first"]])
+def test_a_job_that_is_missing_beside_a_range(private, words):
+    """An id that is named by itself is an error, what a range lacks is a note."""
+    private.start()
+    lives = {"pause": [], "resume": []}.get(words[0], ["--hold"] if words[0] in ("hold", "release", "edit", "first") else None)
+    for _ in range(2):
+        assert private.submit(*(["--wait", "true"] if lives is None else [*lives, "sleep", "1000"])).code == 0
+    if words[0] == "resume":
+        until(lambda: private.ctl("pause", "1", "2").code == 0, "both to run")
+    elif words[0] == "pause":
+        until(lambda: all(private.job(i)["state"] == "running" for i in "12"), "both to run")
+    missing, none = "voltctl: no such job: 999999\n", "voltctl: none of these 6 is a job\n"
+    for ids in (["1-2", "999999"], ["1-2,999999"], ["999999", "1-3"]):
+        r = private.ctl(*words, *ids)
+        assert r.code == 4 and missing in r.err, (ids, r)
+    is_waiting = words[0] in ("edit", "first")
+    r = private.ctl(*words, "999990-999995")
+    assert (r.code, r.err) == (4, "voltctl: no job matches\n" if is_waiting else none), r
+    assert r.out == {"list": "ID  NAME  STATE  WAIT  RESULT  DONE  RUNTIME  SUBMITTED  COMMAND\n",
+                     "list --json": "[]\n"}.get(" ".join(words), r.out), r
+
+
+def test_a_job_that_is_missing_beside_a_filter(private):
+    """It is an error there as well, and nothing is done."""
+    private.start()
+    assert private.submit("--wait", "--each-line", "-", "true", input="1\n2\n").code == 0
+    held = private.submit("--hold", "true").lines[0]
+    for words in (["cancel"], ["cancel", "--dry-run"], ["release"], ["retry"], ["logs"], ["show"], ["status"], ["list"],
+                  ["kill"], ["clean"], ["edit", "-p", "1"]):
+        r = private.ctl(*words, "--owner", os.getuid(), "1-2", "999999")
+        assert r.code == 4 and "voltctl: no such job: 999999\n" in r.err, (words, r)
+    job = private.job(held)
+    assert (job["state"], job["priority"]) == ("queued", 0), job
+    for words in (["clean", "--dry-run"], ["logs"], ["list"]):
+        r = private.ctl(*words, "--result=success", "1-2", "7-9")
+        assert r.code == 0 and "voltctl: note: 3 of the 5 ids are no jobs\n" in r.err, (words, r)
 
 
 def test_show_and_kill_by_filter(shared):
