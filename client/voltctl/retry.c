@@ -30,6 +30,7 @@ static const struct option_entry options[] = {
 struct retry {
     json_t *filter; /* NULL: none */
     bool all, failed, dependents, alone, fresh, json;
+    size_t fine; /* chosen jobs of which nothing has failed, with --failed */
     struct retried jobs;
     json_t *late; /* chosen jobs that wait for other chosen jobs */
 };
@@ -185,6 +186,7 @@ static int again(struct ctl *ctl, struct retry *r, const json_t *job)
     const char *element = strchr(job_view_string(job, "id"), '_');
     bool any = failed || !r->failed;
     int code = check(job);
+    r->fine += code == CTL_EXIT_OK && !any && !array;
     if (code != CTL_EXIT_OK || (!any && !array))
         return code;
     const char *id = job_view_string(job, "id"), *before = NULL;
@@ -202,6 +204,7 @@ static int again(struct ctl *ctl, struct retry *r, const json_t *job)
         code = choose_failed(ctl, job, spec, &any);
     if (code == CTL_EXIT_OK && any)
         return submit(ctl, r, job, spec);
+    r->fine += code == CTL_EXIT_OK;
     json_decref(spec);
     return code;
 }
@@ -386,6 +389,8 @@ static int run(struct ctl *ctl)
         const int rest = retry_dependents(ctl, &r);
         code = rest > code ? rest : code;
     }
+    if (code == CTL_EXIT_OK && r.fine > 0 && json_object_size(r.jobs.again) == 0)
+        say("0 jobs submitted again: nothing of these has failed");
     retried_fini(&r.jobs);
     json_decref(r.late);
     json_decref(r.filter);

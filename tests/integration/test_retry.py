@@ -541,6 +541,20 @@ def test_status_and_logs_of_those_that_match(private):
     assert private.ctl("logs", "--attempt=1", "--failed", jobs[0]).code == 2
 
 
+def test_nothing_of_these_has_failed(private):
+    """It is said: the output would be that of a retry which went wrong."""
+    private.start()
+    assert private.submit("-w", "true").code == 0
+    array = private.submit("--hold", "--array=1-2", "true").lines[0]
+    private.ctl("cancel", array)
+    for ids in (["1"], [array], ["1", array]):
+        r = private.ctl("retry", "--failed", *ids)
+        assert (r.code, r.out, r.err) == (0, "", "voltctl: 0 jobs submitted again: nothing of these has failed\n"), r
+    private.submit("-w", "false")
+    r = private.ctl("retry", "--failed", "1", "3")
+    assert (r.code, r.lines) == (0, ["4"]) and "nothing" not in r.err, r
+
+
 def test_failed_elements_of_an_array(shared):
     with shared.connect() as v:
         old = submit(v, sh("echo $VOLT_ARRAY_INDEX; [ $VOLT_ARRAY_INDEX = 5 ] || [ $VOLT_ARRAY_INDEX = 9 ]"), array={"first": 4, "last": 9, "at_once": 2})
