@@ -96,7 +96,7 @@ static int clean(struct ctl *ctl, struct clean *c)
         ctl_print_count(count);
     else if ((code == CTL_EXIT_OK || count > 0) && !c->quiet)
         say("%" PRId64 " job%s removed%s", count, count == 1 ? "" : "s",
-            count == 0 ? ctl_others_text(ctl, c->filter) : "");
+            count == 0 ? ctl_none_text(ctl, c->filter) : "");
     return code;
 }
 

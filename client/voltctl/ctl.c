@@ -450,10 +450,34 @@ bool ctl_misses_others(const struct ctl *ctl, const json_t *filter)
     return strcmp(user, name) != 0 && strcmp(user, number) != 0;
 }
 
-const char *ctl_others_text(const struct ctl *ctl, const json_t *filter)
+int ctl_find_queue(struct ctl *ctl, const char *name)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    const json_t *queue;
+    int found = 0;
+    size_t i;
+    if (ctl_call(ctl, "org.voltd.queues.List", NULL, &reply) != CTL_EXIT_OK)
+        return -1;
+    json_array_foreach(json_object_get(reply.parameters, "queues"), i, queue)
+    {
+        found |= strcmp(job_view_string(queue, "name"), name) == 0;
+    }
+    client_reply_fini(&reply);
+    return found;
+}
+
+bool ctl_misses_queue(struct ctl *ctl, const json_t *filter)
+{
+    const char *queue = json_string_value(json_object_get(filter, "queue"));
+    return queue && ctl_find_queue(ctl, queue) == 0;
+}
+
+const char *ctl_none_text(struct ctl *ctl, const json_t *filter)
 {
     return ctl_misses_others(ctl, filter)
                ? ": jobs of other users are for administrators, with --all-users"
+           : ctl_misses_queue(ctl, filter)
+               ? ": there is no such queue; `voltctl queues` lists them"
                : "";
 }
 

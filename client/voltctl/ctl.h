@@ -175,8 +175,13 @@ enum {
 };
 /* Returns whether the filter names another user, whose jobs take --all-users. */
 bool ctl_misses_others(const struct ctl *ctl, const json_t *filter);
-/* Returns what is said of that behind a number of jobs; "" for another filter. */
-const char *ctl_others_text(const struct ctl *ctl, const json_t *filter);
+/* Returns 1: there is such a queue; 0: there is none; -1: unknown, after an error
+ * message. */
+int ctl_find_queue(struct ctl *ctl, const char *name);
+/* Returns whether the filter names a queue that does not exist. */
+bool ctl_misses_queue(struct ctl *ctl, const json_t *filter);
+/* Returns what is said behind "0 jobs": why the filter matches none; "": unknown. */
+const char *ctl_none_text(struct ctl *ctl, const json_t *filter);
 #define CTL_JSON_OPTION                                                                  \
     {                                                                                    \
         "json", CTL_OPT_JSON, NULL, "JSON on standard output"                            \

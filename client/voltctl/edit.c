@@ -411,7 +411,7 @@ static int run(struct ctl *ctl, struct edit *e)
         ctl_print_count(e->count);
     else if ((code == CTL_EXIT_OK || e->count > 0) && !e->quiet)
         say("%" PRId64 " job%s %s%s", e->count, e->count == 1 ? "" : "s", e->done,
-            e->count == 0 ? ctl_others_text(ctl, e->filter) : "");
+            e->count == 0 ? ctl_none_text(ctl, e->filter) : "");
     return code;
 }
 

@@ -184,26 +184,11 @@ static int add_text(struct ctl *ctl, const char *text, const char *word)
                                     : add_single(ctl, text);
 }
 
-static bool is_queue(struct ctl *ctl, const char *name)
-{
-    struct client_reply reply = CLIENT_REPLY_EMPTY;
-    const json_t *queue;
-    bool found = false;
-    size_t i;
-    if (ctl_call(ctl, "org.voltd.queues.List", NULL, &reply) == CTL_EXIT_OK)
-        json_array_foreach(json_object_get(reply.parameters, "queues"), i, queue)
-        {
-            found |= strcmp(job_view_string(queue, "name"), name) == 0;
-        }
-    client_reply_fini(&reply);
-    return found;
-}
-
 static void say_no_job(struct ctl *ctl, const char *word)
 {
     const char *verb = ctl->verb->name;
     if ((strcmp(verb, "pause") == 0 || strcmp(verb, "resume") == 0) &&
-        is_queue(ctl, word))
+        ctl_find_queue(ctl, word) == 1)
         say("%s: no job of yours is called %s; of the queue: `voltctl queue %s %s`", verb,
             word, verb, word);
     else
@@ -462,7 +447,7 @@ int ctl_choose(struct ctl *ctl, const json_t *filter)
         return code;
     code = ctl->nids > 0 ? choose_ids(ctl, filter) : ctl_ids_find(ctl, filter);
     if (code == CTL_EXIT_OK && ctl->nids == 0)
-        say("no job matches");
+        say("no job matches%s", ctl_none_text(ctl, filter));
     return code;
 }
 

@@ -550,6 +550,9 @@ static int list(struct ctl *ctl, struct listing *l)
         if (!l->orphans)
             hint_at_orphans(ctl);
     }
+    if (code == CTL_EXIT_OK && l->told == 0 && ctl_misses_queue(ctl, l->filter))
+        say("note: there is no queue %s; `voltctl queues` lists them",
+            job_view_string(l->filter, "queue"));
     if (code == CTL_EXIT_OK)
         code = check_missing(ctl, l);
     return code == CTL_EXIT_OK ? chosen : code;

@@ -107,7 +107,7 @@ static int steer(struct ctl *ctl, const struct steer *s)
     if (code == CTL_EXIT_NO_SUCH_JOB && n > 1 && count == 0)
         say("none of the %d has been %s", n, s->words->done);
     const char *why = count == 0 && !s->filter && !s->all ? s->words->none : NULL;
-    const char *others = count == 0 ? ctl_others_text(ctl, s->filter) : "";
+    const char *others = count == 0 ? ctl_none_text(ctl, s->filter) : "";
     if (code == CTL_EXIT_OK && s->json)
         ctl_print_count(count);
     else if ((code == CTL_EXIT_OK || count > 0) && !s->quiet)

@@ -90,7 +90,7 @@ static int say_none(struct ctl *ctl, const struct waiting *w)
         return code;
     ends_format(&e, text, sizeof(text));
     if (e.total == 0)
-        say("no job matches%s", ctl_others_text(ctl, w->filter));
+        say("no job matches%s", ctl_none_text(ctl, w->filter));
     else
         say("no such job waits or runs; %s. `voltctl list --all` with the same filter "
             "lists them, and --state=done waits for them too",

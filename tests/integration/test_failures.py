@@ -381,6 +381,20 @@ def test_a_job_that_is_missing_beside_a_filter(private):
         assert r.code == 0 and "voltctl: note: 3 of the 5 ids are no jobs\n" in r.err, (words, r)
 
 
+def test_a_queue_that_is_missing(private):
+    private.start()
+    note = "there is no queue nope; `voltctl queues` lists them"
+    for words in (["list"], ["list", "--json"], ["list", "-o", "id"]):
+        r = private.ctl(*words, "--queue=nope")
+        assert (r.code, r.err) == (0, f"voltctl: note: {note}\n"), r
+    for words, done in ((["cancel"], "0 jobs asked to end"), (["clean"], "0 jobs removed"), (["logs"], "no job matches")):
+        r = private.ctl(*words, "--queue=nope")
+        assert r.err == f"voltctl: {done}: there is no such queue; `voltctl queues` lists them\n", r
+    assert private.ctl("list", "--queue=default").err == ""
+    r = private.ctl("edit", "--old-queue=nope", "-p", "1")
+    assert r.code == 0 and r.err.startswith("voltctl: 0 jobs edited: there is no such queue"), r
+
+
 def test_show_and_kill_by_filter(shared):
     array = shared.submit("-n", "struck", "--array", "1-2", "--shell", "exec sleep 1000").lines[0]
     waits = shared.submit("--hold", "-n", "struck", "true").lines[0]
