@@ -97,6 +97,51 @@ struct show {
     json_t *filter;    /* NULL: none */
 };
 
+/* Splits the names into those of the job and those of its spec. */
+static void split_names(const char *names, json_t *fields, json_t *spec_fields)
+{
+    for (; *names; names += *names == ',') {
+        const size_t len = strcspn(names, ",");
+        const bool of_spec = len > 5 && strncmp(names, "spec.", 5) == 0;
+        const char *name = of_spec ? names + 5 : names;
+        const bool whole = len == 4 && strncmp(names, "spec", 4) == 0;
+        if (len > 0 && !whole)
+            (void)json_array_append_new(of_spec ? spec_fields : fields,
+                                        json_stringn(name, strcspn(name, ".,")));
+        names += len;
+    }
+}
+
+/* Checks the names of --property by a List, as voltd knows all that jobs may have. */
+static int check_names(struct ctl *ctl, const struct show *show)
+{
+    int code = ctl_open(ctl, ADDRESS_JOBS);
+    if (code != CTL_EXIT_OK)
+        return code;
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    json_t *fields = json_array(), *spec_fields = json_array();
+    split_names(show->names, fields, spec_fields);
+    code = ctl_send(ctl, "org.voltd.jobs.List",
+                    json_pack("{s:{s:[s]}, s:O, s:O}", "filter", "ids", "1", "fields",
+                              fields, "spec_fields", spec_fields),
+                    0);
+    if (code == CTL_EXIT_OK)
+        code = ctl_answer(ctl, NULL, &reply);
+    const char *parameter = job_view_string(reply.parameters, "parameter");
+    const char *at = strchr(parameter, '[');
+    const json_t *of = strncmp(parameter, "spec_", 5) == 0 ? spec_fields : fields;
+    if (client_error_is(&reply, "InvalidParameter") && at)
+        code = ctl_usage(ctl, "--property: %s%s: %s", of == spec_fields ? "spec." : "",
+                         json_string_value(json_array_get(of, strtoul(at + 1, NULL, 10))),
+                         job_view_string(reply.parameters, "reason"));
+    else if (reply.error && !client_error_is(&reply, "InvalidParameter"))
+        code = ctl_refused(&reply); /* an older voltd may not know the parameters */
+    client_reply_fini(&reply);
+    json_decref(fields);
+    json_decref(spec_fields);
+    return code;
+}
+
 /* Prints the script byte by byte; on a terminal without control characters. */
 static int print_script(const json_t *job)
 {
@@ -161,6 +206,10 @@ static int run(struct ctl *ctl)
 {
     struct show show = {.any = false};
     int code = parse(ctl, &show);
+    if (code == OPTION_END && show.names) {
+        const int checked = check_names(ctl, &show);
+        code = checked == CTL_EXIT_OK ? code : checked;
+    }
     if (code == OPTION_END)
         code = ctl_each_chosen(ctl, show.filter, one, &show);
     json_decref(show.filter);

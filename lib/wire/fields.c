@@ -51,8 +51,15 @@ __attribute__((format(printf, 2, 3))) static void add(struct field_error *err,
     va_end(args);
 }
 
-static int fail_names(struct field_error *err, const char *path, const char *const *names)
+static int fail_names(struct field_error *err, const char *path, const char *const *names,
+                      const json_t *value)
 {
+    const char *given = json_string_value(value);
+    const char *near = given ? suggest(given, names) : NULL;
+
+    if (near)
+        return field_fail(err, path, "\"%s\" is not known here; did you mean %s?", given,
+                          near);
     (void)field_fail(err, path, "must be one of");
     for (size_t i = 0; names[i]; i++)
         add(err, "%s \"%s\"", i ? "," : "", names[i]);
@@ -271,7 +278,7 @@ static int read_enum(const struct field *f, json_t *value, void *member,
     int i = find_name(f->names, value);
 
     if (i < 0)
-        return fail_names(err, "", f->names);
+        return fail_names(err, "", f->names, value);
     assert(f->size == sizeof(unsigned));
     *(unsigned *)member = (unsigned)i;
     return 0;
@@ -292,7 +299,7 @@ static int read_set(const struct field *f, json_t *value, void *member,
         if (i < 0) {
             char path[32];
             (void)snprintf(path, sizeof(path), "[%zu]", n);
-            return fail_names(err, path, f->names);
+            return fail_names(err, path, f->names, item);
         }
         bits |= UINT64_C(1) << i;
     }

@@ -395,6 +395,20 @@ def test_a_queue_that_is_missing(private):
     assert r.code == 0 and r.err.startswith("voltctl: 0 jobs edited: there is no such queue"), r
 
 
+def test_a_property_that_is_missing(private):
+    """What no job has is an error, what this one lacks is not."""
+    private.start()
+    assert private.submit("-w", "true").code == 0
+    for names, why in (("staet", 'staet: "staet" is not known here; did you mean state?'), ("id,foo", "foo: must be one of"),
+                       ("spec.nmae", "did you mean name?"), ("spec.argv,spec.foo.bar", "spec.foo: must be one of")):
+        r = private.ctl("show", "-p", names, "1")
+        assert (r.code, r.out) == (2, "") and "--property: " in r.err and why in r.err, r
+    for names in ("survivors", "signal,spec.labels.x", "cause.id", "spec"):
+        r = private.ctl("show", "-p", names, "1")
+        assert (r.code, r.err) == (0, ""), r
+    assert sorted(private.ctl("show", "-p", "state,spec.argv", "1").lines) == ['spec.argv=["true"]', "state=done"]
+
+
 def test_show_and_kill_by_filter(shared):
     array = shared.submit("-n", "struck", "--array", "1-2", "--shell", "exec sleep 1000").lines[0]
     waits = shared.submit("--hold", "-n", "struck", "true").lines[0]
