@@ -44,6 +44,7 @@ struct submission {
     size_t nids, room, entries; /* entries: of the list */
     unsigned rejected;
     bool said_not_durable, out_of_memory;
+    bool existed;           /* its key named a job that was there before */
     bool tries;             /* a job of the list may be retried */
     struct job_files files; /* for --follow */
     struct retry_watch retries;
@@ -248,7 +249,8 @@ int submit_dry_run(struct submit_options *o)
 static void print_id(const struct submission *s, const char *id)
 {
     if (s->o->json)
-        term_print("{\"event\":\"submitted\",\"id\":\"%s\"}\n", id);
+        term_print("{\"event\":\"submitted\",\"id\":\"%s\"%s}\n", id,
+                   s->existed ? ",\"created\":false" : "");
     else if (s->o->follow && !s->o->quiet)
         say("job %s", id);
     else if (!s->o->follow)
@@ -375,7 +377,9 @@ static int submit_one(struct submission *s, struct client_reply *error)
         return 1;
     }
     if (r == 0) {
+        const json_t *created = json_object_get(reply.parameters, "created");
         durable(s, job_view_bool(reply.parameters, "durable"));
+        s->existed = json_is_false(created);
         accepted(s, job_view_string(reply.parameters, "id"));
     }
     client_reply_fini(&reply);

@@ -125,6 +125,7 @@ static int take_sort(struct ctl *ctl, struct listing *l, const char *arg)
 
 static int parse(struct ctl *ctl, struct listing *l)
 {
+    bool json = false;
     int key;
     while ((key = ctl_option(ctl)) != OPTION_END) {
         const char *arg = ctl->options.arg;
@@ -139,8 +140,7 @@ static int parse(struct ctl *ctl, struct listing *l)
         l->orphans |= key == CTL_OPT_ORPHANS;
         l->newest |= key == OPT_NEWEST;
         l->legend &= key != OPT_NO_LEGEND;
-        if (key == CTL_OPT_JSON)
-            l->format = AS_JSON;
+        json |= key == CTL_OPT_JSON;
         if ((key == 'o' && take_output(ctl, l, arg) != 0) ||
             (key == OPT_SORT && take_sort(ctl, l, arg) != 0))
             return ctl->code;
@@ -148,6 +148,10 @@ static int parse(struct ctl *ctl, struct listing *l)
             return CTL_EXIT_USAGE;
         l->has_limit |= key == 'n';
     }
+    if (json && l->chosen)
+        return ctl_usage(ctl, "--json prints objects with all; --output=COL,COL a table");
+    if (json && l->format == AS_TABLE)
+        l->format = AS_JSON;
     return -1;
 }
 

@@ -44,10 +44,12 @@ static int one(struct ctl *ctl, const char *id, void *arg)
     int code = ctl_call(ctl, "org.voltd.jobs.Why", json_pack("{s:s}", "id", id), &reply);
     if (code != CTL_EXIT_OK)
         return code;
-    if (*json)
+    if (*json) {
+        (void)json_object_set_new(reply.parameters, "id", json_string(id));
         ctl_print_json(reply.parameters);
-    else
+    } else {
         print_one(id, reply.parameters);
+    }
     client_reply_fini(&reply);
     return CTL_EXIT_OK;
 }

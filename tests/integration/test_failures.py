@@ -409,6 +409,20 @@ def test_a_property_that_is_missing(private):
     assert sorted(private.ctl("show", "-p", "state,spec.argv", "1").lines) == ['spec.argv=["true"]', "state=done"]
 
 
+def test_json_says_of_which_job(private):
+    private.start()
+    first, second = (private.submit("--hold", "true").lines[0] for _ in range(2))
+    whys = [json.loads(line) for line in private.ctl("why", "--json", first, second).lines]
+    assert [why["id"] for why in whys] == [first, second], whys
+    for created in ({}, {"created": False}):
+        r = private.submit("--json", "--key=k", "--hold", "true")
+        assert r.json == {"event": "submitted", "id": "3", **created}, r
+    for words in (["-o", "id", "--json"], ["--json", "-o", "wide"]):
+        r = private.ctl("list", *words)
+        assert (r.code, r.out) == (2, "") and "--json prints objects with all" in r.err, r
+    assert [job["id"] for job in private.ctl("list", "--json", "-o", "json").json] == ["1", "2", "3"]
+
+
 def test_show_and_kill_by_filter(shared):
     array = shared.submit("-n", "struck", "--array", "1-2", "--shell", "exec sleep 1000").lines[0]
     waits = shared.submit("--hold", "-n", "struck", "true").lines[0]
