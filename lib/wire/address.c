@@ -194,16 +194,18 @@ static void explain_refusal(const char *path, char *buf, size_t size)
 /* Writes for people why connect() failed. */
 static void explain(const char *path, int code, char *buf, size_t size)
 {
+    const bool refused = code == -EACCES || code == -ECONNREFUSED;
     struct stat st;
 
-    if (code == -EACCES)
+    if (refused && stat(path, &st) == 0 && !S_ISSOCK(st.st_mode))
+        (void)snprintf(buf, size, "it is no socket");
+    else if (code == -EACCES)
         explain_refusal(path, buf, size);
     else
         (void)snprintf(buf, size, "%s",
-                       code != -ECONNREFUSED ? strerror(-code)
-                       : stat(path, &st) == 0 && !S_ISSOCK(st.st_mode)
-                           ? "it is no socket"
-                           : "nobody listens on this socket (voltd has ended)");
+                       code == -ECONNREFUSED
+                           ? "nobody listens on this socket (voltd has ended)"
+                           : strerror(-code));
 }
 
 int address_connect(const struct address *address, struct volt_error *err)

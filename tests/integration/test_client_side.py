@@ -201,10 +201,10 @@ def test_address_forms(alone):
     assert r.code == 3 and "neither unix:PATH nor a path" in r.err
     r = alone.ctl("list", "--address", "/" + "x" * 107)
     assert r.code == 3 and "108 bytes" in r.err
-    r = alone.ctl("--address", alone.dir, "list")
-    assert r.code == 3 and f"{alone.dir}: it is no socket" in r.err
-    r = alone.ctl("--address", "/a/j.sock", "stats")
-    assert "/a/control.sock" in r.err
+    for path in alone.dir, "/etc/passwd":
+        r = alone.ctl("--address", path, "list")
+        assert r.code == 3 and f"{path}: it is no socket" in r.err
+    assert "/a/control.sock" in alone.ctl("--address", "/a/j.sock", "stats").err
     r = alone.ctl("--control-address=/b/c.sock", "stats")
     assert "/b/c.sock" in r.err
 
