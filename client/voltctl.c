@@ -112,6 +112,8 @@ static const struct verb *find(char *const *argv)
 /* Prints the help of the verb at argv[0]; of voltctl where there is none. */
 static int run_help(char *const *argv)
 {
+    if (*argv && (strcmp(*argv, "help") == 0 || strcmp(*argv, "--help") == 0))
+        argv++; /* help of help */
     const struct verb *verb = *argv ? find(argv) : NULL;
     if (*argv && !verb)
         return CTL_EXIT_USAGE;

@@ -45,7 +45,7 @@ static const struct option_elsewhere elsewhere[] = {
     {" -t --states --status ",
      "--state=STATE, or --result=RESULT of those that have ended"},
     {" -l --long --full --json-pretty ", "--output=wide, or json"},
-    {" --format -O ", "--output=COL,COL: the columns to show"},
+    {" --format -O ", "--json, or --output=COL,COL: the columns to show"},
     {" -j --jobs ", "the ids alone: voltctl list ID..."},
     {" -w -q -g --group --partition ", "--queue=QUEUE"},
     {" --noheader --no-header --no-headers --no-heading ", "--no-legend"},

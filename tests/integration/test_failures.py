@@ -409,6 +409,16 @@ def test_a_property_that_is_missing(private):
     assert sorted(private.ctl("show", "-p", "state,spec.argv", "1").lines) == ['spec.argv=["true"]', "state=done"]
 
 
+def test_words_that_are_nearly_right(private):
+    private.start()
+    assert private.ctl("list", "--result=fail").err == 'voltctl: --result: "fail" is not known here; did you mean failed?\n'
+    r = private.ctl("list", "--format=json")
+    assert r.code == 2 and "use --json, or" in r.err, r
+    for words in (["help", "help"], ["help", "--help"]):
+        r = private.ctl(*words)
+        assert r.code == 0 and r.out == private.ctl("--help").out, r
+
+
 def test_json_says_of_which_job(private):
     private.start()
     first, second = (private.submit("--hold", "true").lines[0] for _ in range(2))
