@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,6 @@
 #define MESSAGE_MOST  ((size_t)16 << 20)
 #define MESSAGE_BYTES ((size_t)2 << 20) /* far below MESSAGE_MOST */
 #define MESSAGE_SPECS 5000
-#define IN_FLIGHT     4
 
 /* voltd's reason for entries of an atomic batch that are not at fault. */
 #define OTHER_REFUSED "another spec of this batch was refused"
@@ -148,6 +148,7 @@ static size_t element_end(const struct batch *b, size_t at, unsigned *line)
 
 static int split_array(struct batch *b, size_t at, unsigned line, struct volt_error *err)
 {
+    b->is_array = true;
     at = skip_space(b, at + 1, &line);
     bool first = true;
     while (at < b->len && (b->text[at] != ']' || !first)) {
@@ -297,9 +298,26 @@ static json_t *next_message(const struct batch *b, const struct common *common,
                      common->dry_run ? json_true() : NULL);
 }
 
-static void report(const struct batch *b, size_t first, const json_t *p,
+/* Returns the position of the first entry that voltd refused for now; SIZE_MAX: none. */
+static size_t temporary(const json_t *rejected)
+{
+    size_t i, first = SIZE_MAX;
+    const json_t *item;
+    json_array_foreach(rejected, i, item)
+    {
+        size_t at = (size_t)json_integer_value(json_object_get(item, "position"));
+        if (at < first && json_is_true(json_object_get(item, "temporary")))
+            first = at;
+    }
+    return first;
+}
+
+/* Reports the answer to a message. Returns whether nothing behind it is to be sent. */
+static bool report(const struct batch *b, size_t first, const json_t *p,
                    const struct batch_sink *sink)
 {
+    const json_t *rejected = json_object_get(p, "rejected");
+    const size_t last = temporary(rejected);
     size_t i;
     json_t *item;
     sink->durable(sink->arg, json_is_true(json_object_get(p, "durable")));
@@ -308,21 +326,27 @@ static void report(const struct batch *b, size_t first, const json_t *p,
         if (json_string_length(item) > 0)
             sink->accepted(sink->arg, json_string_value(item));
     }
-    json_array_foreach(json_object_get(p, "rejected"), i, item)
+    json_array_foreach(rejected, i, item)
     {
-        size_t at = first + (size_t)json_integer_value(json_object_get(item, "position"));
+        size_t at = (size_t)json_integer_value(json_object_get(item, "position"));
         const char *name = json_string_value(json_object_get(item, "parameter"));
         const char *why = json_string_value(json_object_get(item, "reason"));
-        if (why && strcmp(why, OTHER_REFUSED) == 0)
+        if (at > last || (why && strcmp(why, OTHER_REFUSED) == 0))
             continue;
+        at += first;
         sink->rejected(sink->arg, at < b->count ? b->entries[at].line : 0,
                        name ? name : "", why ? why : "");
     }
+    if (last == SIZE_MAX)
+        return false;
+    sink->stopped(sink->arg, first + last);
+    return true;
 }
 
-/* Entries that were sent in a message. */
+/* The entries of a message, and its parameters until it is sent. */
 struct message {
     size_t first, end;
+    json_t *params;
 };
 
 /* Returns whether voltd refuses `defaults`: it is older, or they are too large. */
@@ -370,20 +394,23 @@ static void report_refused(const struct batch *b, const struct message *m, size_
             sink->rejected(sink->arg, b->entries[i].line, "", text);
 }
 
-static int send_next(const struct batch *b, const struct common *common, struct client *c,
-                     struct message *ret)
+/* Makes the message behind m, with no parameters if there is none. 0 or -ENOMEM. */
+static int make_next(const struct batch *b, const struct common *common,
+                     const struct message *m, struct message *ret)
 {
     struct volt_error err;
-    ret->end = ret->first;
-    json_t *params = next_message(b, common, &ret->end, &err);
-    return params ? client_send(c, "org.voltd.jobs.SubmitBatch", params, 0) : -ENOMEM;
+    *ret = (struct message){.first = m->end, .end = m->end};
+    if (m->end == b->count)
+        return 0;
+    ret->params = next_message(b, common, &ret->end, &err);
+    return ret->params ? 0 : -ENOMEM;
 }
 
 /* Receives the answer to m. Returns 0; 1: an error reply about the whole in *error;
- * negative. */
+ * negative. *ret_stop: nothing behind m is to be sent. */
 static int receive_answer(const struct batch *b, const struct message *m,
                           struct client *c, const struct batch_sink *sink,
-                          struct client_reply *error)
+                          struct client_reply *error, bool *ret_stop)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     const char *field;
@@ -392,39 +419,38 @@ static int receive_answer(const struct batch *b, const struct message *m,
     if (r == 1 && reply.error && !refused_entry(m, &reply, &entry, &field)) {
         client_reply_fini(error);
         *error = reply;
+        if (m->first > 0)
+            sink->stopped(sink->arg, m->first);
         return 1;
     }
     if (r == 1 && reply.error)
         report_refused(b, m, entry, field, &reply, sink);
     else if (r == 1)
-        report(b, m->first, reply.parameters, sink);
+        *ret_stop = report(b, m->first, reply.parameters, sink);
     client_reply_fini(&reply);
     return r < 0 ? r : 0;
 }
 
+/* Submits one message after the other. The next is made while voltd has the one before
+ * it. */
 static int submit_all(const struct batch *b, const struct common *common,
                       struct client *c, const struct batch_sink *sink,
                       struct client_reply *error)
 {
-    struct message m[IN_FLIGHT];
-    size_t sent = 0, head = 0, tail = 0;
-    size_t in_flight = common->apart ? 1 : IN_FLIGHT; /* until the first answer */
-    int r = 0;
-    bool refused = false; /* messages in flight may still be accepted */
-    while (r == 0 && ((sent < b->count && !refused) || head != tail)) {
-        if (sent < b->count && !refused && tail - head < in_flight) {
-            struct message *next = &m[tail++ % IN_FLIGHT];
-            next->first = sent;
-            r = send_next(b, common, c, next);
-            sent = next->end;
-            continue;
-        }
-        r = receive_answer(b, &m[head++ % IN_FLIGHT], c, sink, error);
-        refused |= r == 1;
-        r = r == 1 ? 0 : r;
-        in_flight = IN_FLIGHT;
+    struct message m = {0}, next;
+    bool stop = false;
+    int r = make_next(b, common, &m, &next);
+    while (r == 0 && next.params && !stop) {
+        m = next;
+        next.params = NULL;
+        r = client_send(c, "org.voltd.jobs.SubmitBatch", m.params, 0);
+        if (r == 0)
+            r = make_next(b, common, &m, &next);
+        if (r == 0)
+            r = receive_answer(b, &m, c, sink, error, &stop);
     }
-    return r == 0 && refused ? 1 : r;
+    json_decref(next.params);
+    return r;
 }
 
 /* As submit_all(), but puts the defaults into each spec if this voltd refuses them. */
@@ -457,6 +483,12 @@ static void check_durable(void *arg, bool yes)
     (void)yes;
 }
 
+static void check_stopped(void *arg, size_t entry)
+{
+    (void)arg;
+    (void)entry;
+}
+
 static void check_rejected(void *arg, unsigned line, const char *parameter,
                            const char *reason)
 {
@@ -482,6 +514,7 @@ static int check_all(const struct batch *b, struct common *common, struct client
     const struct batch_sink checks = {.accepted = check_accepted,
                                       .rejected = check_rejected,
                                       .durable = check_durable,
+                                      .stopped = check_stopped,
                                       .arg = &ch};
     common->dry_run = true;
     int r = submit_common(b, common, c, &checks, error);

@@ -1,9 +1,10 @@
 /* Many specs from one input: NDJSON (an object per line), or a JSON array of objects.
  *
  * The whole input is read and checked before the first submission, so a mistake in the
- * last line leaves no half batch. Entries are then sent in batches below the limits of a
- * message, a few in flight at a time. With local names all go in one message, as the
- * names are valid only within it. */
+ * last line leaves no half batch. Entries are then sent in messages below the limits of
+ * one. A message is sent when voltd has taken the one before: where voltd meets a limit,
+ * the first entries are taken, and none behind. With local names all go in one message,
+ * as the names are valid only within it. */
 #ifndef VOLT_CLIENT_BATCH_H
 #define VOLT_CLIENT_BATCH_H
 
@@ -21,6 +22,7 @@ struct batch {
     size_t len;
     struct batch_entry *entries;
     size_t count, room;
+    bool is_array; /* the input is a JSON array */
     bool named; /* an entry has or uses a local name: all entries go in one message, all
                  * or none */
     bool tries; /* an entry has retries */
@@ -44,14 +46,16 @@ struct batch_sink {
     void (*accepted)(void *arg, const char *id);
     void (*rejected)(void *arg, unsigned line, const char *parameter, const char *reason);
     void (*durable)(void *arg, bool durable);
+    /* Called for the entry that voltd did not take for now, nor any behind it. Its own
+     * refusal is reported before, unless that is *error of batch_submit(). */
+    void (*stopped)(void *arg, size_t entry);
     void *arg;
 };
 
 /* Submits all entries. With local names, sink->rejected is called for the entries at
  * fault. Returns:
  *   0
- *   1        *error is an error reply about the whole call: nothing more was sent, and
- *            replies in flight were passed to the sink
+ *   1        *error is an error reply about the whole call: nothing more was sent
  *   -EFBIG   it has local names, and does not fit into one message
  *   other    as client_call() */
 int batch_submit(const struct batch *b, const json_t *defaults, struct client *c,

@@ -2,6 +2,7 @@
 #include "client/after.h"
 #include "client/array_advice.h"
 #include "client/autostart.h"
+#include "client/check_command.h"
 #include "client/each_line.h"
 #include "client/field_options.h"
 #include "client/id_range.h"
@@ -43,6 +44,7 @@ struct submission {
     char **ids;
     size_t nids, room, entries; /* entries: of the list */
     unsigned rejected;
+    size_t stop; /* entry that voltd did not take for now, nor any behind it; from 1 */
     bool said_not_durable, out_of_memory;
     bool existed;           /* its key named a job that was there before */
     bool tries;             /* a job of the list may be retried */
@@ -304,6 +306,46 @@ static void durable(void *arg, bool yes)
         "what was queued last");
 }
 
+static void stopped(void *arg, size_t entry)
+{
+    struct submission *s = arg;
+    s->stop = entry + 1;
+}
+
+/* Prints how the rest of a list can be submitted, of which the first jobs were taken. */
+static void say_rest(const struct submission *s, const struct batch *b)
+{
+    const struct submit_options *o = s->o;
+    const unsigned line = b->entries[s->stop - 1].line;
+    char command[512], clean[1024];
+    if (b->is_array)
+        (void)snprintf(command, sizeof(command), "jq '.[%zu:]'", s->stop - 1);
+    else
+        (void)snprintf(command, sizeof(command), "tail %s-n +%u", o->null ? "-z " : "",
+                       line);
+    if (strcmp(o->file, "-") != 0)
+        command_quote(command, sizeof(command),
+                      (char *const[]){(char *)(uintptr_t)o->file, NULL});
+    term_clean(command, clean, sizeof(clean));
+    say("%zu %s taken, and none from %s %u on; the rest can be submitted later: %s%s | "
+        "volt-submit %s%s - ...",
+        s->nids, s->nids == 1 ? "job was" : "jobs were", o->null ? "entry" : "line", line,
+        strcmp(o->file, "-") == 0 ? "... | " : "", clean, o->null ? "-0 " : "",
+        o->each_line ? "--each-line" : "-f");
+}
+
+/* Prints what was taken of a list that was not taken as a whole. */
+static void say_partly(const struct submission *s, const struct batch *b)
+{
+    if (s->out_of_memory)
+        return;
+    if (s->stop && s->nids > 0)
+        say_rest(s, b);
+    else if (s->rejected > 0 && s->nids == 0 && b->count > 1)
+        say("no job was taken%s",
+            s->stop == 1 ? "" : ": a list is taken as a whole, or not");
+}
+
 static int connect_or_start(const struct submit_options *o, struct client_tried *tried,
                             struct client **ret)
 {
@@ -336,8 +378,11 @@ static int connect_again(struct submission *s)
 static int call_once(struct submission *s, const struct batch *b,
                      struct client_reply *ret)
 {
-    const struct batch_sink sink = {
-        .accepted = accepted, .rejected = rejected, .durable = durable, .arg = s};
+    const struct batch_sink sink = {.accepted = accepted,
+                                    .rejected = rejected,
+                                    .durable = durable,
+                                    .stopped = stopped,
+                                    .arg = s};
     return b ? batch_submit(b, s->o->spec, s->c, &sink, ret)
              : call_submit(s->c, s->o->spec, false, ret);
 }
@@ -401,8 +446,8 @@ static int submit_all(struct submission *s, struct client_reply *error)
     if (r == -EFBIG)
         say("jobs with local names go in one message, which has at most 16 MiB, with the "
             "environment for each; --no-env leaves that out");
-    else if (s->rejected > 0 && s->nids == 0 && b.count > 1 && !s->out_of_memory)
-        say("no job was taken: a list is taken as a whole, or not");
+    else
+        say_partly(s, &b);
     if (r == -EFBIG)
         r = -EINVAL; /* after an error message */
     batch_fini(&b);

@@ -54,7 +54,7 @@ struct batch {
 
 /* Adds an entry to `rejected`. 0 or -ENOMEM. */
 static int reject(struct batch *b, size_t position, const char *parameter,
-                  const char *why)
+                  const char *why, bool temporary)
 {
     struct wire_writer to = {.out = &b->rejected};
 
@@ -62,6 +62,8 @@ static int reject(struct batch *b, size_t position, const char *parameter,
     wire_put_int(&to, "position", (int64_t)position);
     wire_put_text(&to, "parameter", parameter);
     wire_put_text(&to, "reason", why);
+    if (temporary)
+        wire_put_bool(&to, "temporary", true);
     wire_close(&to, '}');
     return to.error;
 }
@@ -187,7 +189,7 @@ static int read_entry(struct call *call, struct batch *b, json_t *entry)
         return r;
     }
     if (r < 0) {
-        r = reject(b, b->next, err.path, err.reason);
+        r = reject(b, b->next, err.path, err.reason, false);
     } else {
         b->items[b->nitems].spec = share_spec(b, spec);
         b->position[b->nitems++] = b->next;
@@ -286,7 +288,8 @@ static int answer_entry(struct batch *b)
         if (it->ret_id)
             (void)job_key_format_job(&key, text);
         else if (it->ret_error < 0)
-            to.error = reject(b, at, "", jobs_submit_reason(it));
+            to.error = reject(b, at, "", jobs_submit_reason(it),
+                              jobs_submit_is_temporary(it->ret_error));
         free_items(b->items, place, place + 1);
         b->item++;
     }

@@ -372,7 +372,7 @@ static void claim_next(struct jobs_submit *s)
         return;
     }
     p->blocked = !claim_item(s, p->at);
-    p->refused |= s->items[p->at].ret_error != 0;
+    submission_note(s, p->at);
     if (!p->blocked) {
         p->at = p->gave_back ? 0 : p->at + 1;
         p->gave_back = false;

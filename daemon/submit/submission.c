@@ -233,6 +233,16 @@ void submission_stand(struct jobs_submit *s)
         query_standing(s->core, p->jobs[0], s->standing);
 }
 
+void submission_note(struct jobs_submit *s, size_t i)
+{
+    struct submission *p = s->pending;
+    const int error = s->items[i].ret_error;
+
+    p->refused |= error != 0;
+    if (jobs_submit_is_temporary(error) && i + 1 < p->stop)
+        p->stop = i + 1;
+}
+
 void submission_forget(struct jobs_submit *s, size_t from, size_t to)
 {
     struct submission *p = s->pending;
@@ -254,7 +264,5 @@ void submission_drop(struct jobs_submit *s, size_t i)
     job_discard(p->jobs[i]);
     p->jobs[i] = NULL;
     p->accepted--;
-    p->njobs -= n;
-    p->bytes -= bytes;
     submission_unbook(s, n, bytes);
 }

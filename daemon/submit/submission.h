@@ -20,7 +20,6 @@ struct submission {
     struct job **jobs;        /* per item; NULL: rejected, or another job stands for it */
     size_t at;                /* item that the pass has reached */
     size_t accepted, entered; /* items; entered: of these, in the table */
-    uint64_t njobs, bytes;    /* booked on the user, given back on failure */
     uint64_t first_id;
     uint64_t at_usec; /* of SUBMIT */
     bool granted;     /* the only job has a slot: STARTING is appended with its SUBMIT */
@@ -59,6 +58,7 @@ struct submission {
                      * finding the same, discarding */
     bool abandoned; /* nobody waits for it: to be discarded */
     bool refused;   /* an item was rejected */
+    size_t stop;    /* items from here on are behind a temporary rejection */
     /* To be cancelled, in portions, before more is entered: first the jobs replaced;
      * then, when voltd ends, the entered jobs from id `doomed` to `doomed_end`. */
     uint64_t replaced[SUBMIT_REPLACES];
@@ -81,6 +81,8 @@ void submission_stand(struct jobs_submit *s);
 void submission_forget(struct jobs_submit *s, size_t from, size_t to);
 /* Takes the lock. Gives back n jobs and bytes booked on the user. */
 void submission_unbook(struct jobs_submit *s, uint64_t n, uint64_t bytes);
+/* Notes whether item i was rejected, and temporarily. */
+void submission_note(struct jobs_submit *s, size_t i);
 /* Discards the job of item i, which is rejected before anything was appended. */
 void submission_drop(struct jobs_submit *s, size_t i);
 /* Returns the first edge to a job that is not known; NULL: none. */
@@ -105,6 +107,18 @@ bool submission_binds(const struct job_spec *spec);
 void submission_bind_known(struct jobs_submit *s, size_t i);
 __attribute__((format(printf, 3, 4))) void
 submission_reject(struct jobs_submit_item *item, int error, const char *format, ...);
+
+/* discard.c: Returns the job that was granted a slot; NULL: none. */
+struct job *submission_granted(const struct submission *p);
+/* Discards the jobs of the next portion of the items from p->through on, and gives back
+ * what was booked for them. An item without an error is rejected with this one. False:
+ * all done. */
+bool discard_some(struct jobs_submit *s, int error, const char *text);
+/* Discards, likewise, the jobs of all items from `from` on, and takes the slot back. */
+void discard(struct jobs_submit *s, size_t from, int error, const char *text);
+/* As discard(); many jobs, which take long, on a thread that is no worker. */
+void discard_beside(struct volt_cx *cx, struct jobs_submit *s, size_t from, int error,
+                    const char *text);
 
 /* bind.c: READY: all edges within the submission have their ids; or p->bind_error is set:
  * -ENOMEM, or an error of the store. */

@@ -182,8 +182,6 @@ static int book_item(struct jobs_submit *s, size_t i)
     p->keyed |= spec->key != NULL;
     p->binds |= submission_binds(spec);
     p->accepted++;
-    p->njobs += job_spec_count(spec);
-    p->bytes += p->jobs[i]->bytes;
     return 0;
 }
 
@@ -260,7 +258,7 @@ static void check_some(struct volt_cx *cx, struct jobs_submit *s, size_t end)
     for (; p->at < end; p->at++) {
         struct job *job = p->jobs[p->at];
 
-        p->refused |= s->items[p->at].ret_error != 0;
+        submission_note(s, p->at);
         if (job && b.crowded[p->at - b.from] && job_waits_bare(job) &&
             !submission_binds(job->spec))
             (void)job_slumber(s->core, job); /* without memory it stays unpacked */
@@ -293,109 +291,15 @@ static enum volt_poll check_poll(struct volt_cx *cx, struct jobs_submit *s)
     return VOLT_PENDING;
 }
 
-/* Returns the job that was granted a slot; NULL: none. */
-static struct job *granted_job(const struct submission *p)
-{
-    size_t i = 0;
-
-    if (!p->granted)
-        return NULL;
-    while (!p->jobs[i])
-        i++;
-    return p->jobs[i];
-}
-
 /* Prepares the start of the granted job while the store writes. */
 static void prepare(struct volt_cx *cx, struct jobs_submit *s)
 {
     struct submission *p = s->pending;
     const struct job_key key = {.id = p->first_id, .index = JOB_NO_INDEX, .attempt = 1};
-    struct job *job = granted_job(p);
+    struct job *job = submission_granted(p);
 
     if (job && !job->live->attempt)
         work_prepare(cx, job->live, &key);
-}
-
-static void take_slot_back(struct jobs_submit *s)
-{
-    struct submission *p = s->pending;
-    struct core *core = s->core;
-    struct tx tx;
-    struct job *job = granted_job(p);
-
-    if (!job)
-        return;
-    p->granted = false;
-    if (job->live->attempt && !p->committed) /* otherwise the next start has the job */
-        jobs_forget_output(core, p->first_id);
-    attempt_free(job->live->attempt);
-    job->live->attempt = NULL;
-    core_begin(&tx, core);
-    grant_end(core, job->live, NEVER_RAN);
-    dispatch_finish(&tx);
-}
-
-/* Discards the jobs of the next portion, with this reason unless they have one. False:
- * all done. */
-static bool give_up_some(struct jobs_submit *s, int error, const char *text)
-{
-    struct submission *p = s->pending;
-    size_t from = p->through;
-
-    p->through = s->count - from < SUBMIT_SLICE ? s->count : from + SUBMIT_SLICE;
-    claim_release(s, from, p->through);
-    submission_forget(s, from, p->through);
-    for (size_t i = from; i < p->through; i++) {
-        if (!p->jobs[i])
-            continue;
-        job_discard(p->jobs[i]);
-        p->jobs[i] = NULL;
-        if (!s->items[i].ret_error && !p->alone)
-            submission_reject(&s->items[i], error, "%s", text);
-    }
-    return p->through < s->count;
-}
-
-static void end_giving_up(struct jobs_submit *s)
-{
-    struct submission *p = s->pending;
-
-    submission_unbook(s, p->njobs, p->bytes);
-    p->accepted = p->entered = 0;
-    p->njobs = p->bytes = 0;
-}
-
-static void give_up(struct jobs_submit *s, int error, const char *text)
-{
-    struct submission *p = s->pending;
-
-    take_slot_back(s);
-    p->through = 0;
-    while (give_up_some(s, error, text))
-        ;
-    end_giving_up(s);
-}
-
-struct beside {
-    struct jobs_submit *s;
-    int error;
-    const char *text;
-};
-
-static void give_up_beside(void *arg)
-{
-    const struct beside *b = arg;
-
-    give_up(b->s, b->error, b->text);
-}
-
-/* Runs fn; for many jobs, which take long, on a thread that is no worker. */
-static void do_beside(struct volt_cx *cx, struct beside *b, void (*fn)(void *))
-{
-    if (b->s->count > JOBS_SLICE)
-        volt_block_in_place(cx, fn, b);
-    else
-        fn(b);
 }
 
 struct reserve {
@@ -468,7 +372,7 @@ static enum volt_poll ids_poll(struct volt_cx *cx, struct jobs_submit *s)
         if (r < 0) {
             char text[sizeof(why.text) + 32];
             (void)snprintf(text, sizeof(text), "cannot reserve job ids: %s", why.text);
-            do_beside(cx, &(struct beside){s, r, text}, give_up_beside);
+            discard_beside(cx, s, 0, r, text);
             return VOLT_READY;
         }
     }
@@ -586,9 +490,7 @@ static enum volt_poll commit_poll(struct volt_cx *cx, struct jobs_submit *s)
     }
     p->appended = false;
     if (p->commit.status < 0)
-        do_beside(cx,
-                  &(struct beside){s, p->commit.status, why_not_kept(p->commit.status)},
-                  give_up_beside);
+        discard_beside(cx, s, 0, p->commit.status, why_not_kept(p->commit.status));
     CRASH_POINT("submit-committed");
     p->committed = true;
     p->at = 0;
@@ -659,8 +561,6 @@ static void enter_slice(struct jobs_submit *s, size_t end)
             spawn[n++] = job->live;
         p->jobs[p->at] = NULL;
         p->entered++;
-        p->njobs -= job_spec_count(job->spec);
-        p->bytes -= job->bytes;
         if (job->packed) {
             specs[nspecs++] = job->spec;
             job->spec = NULL;
@@ -734,6 +634,8 @@ static bool begin(struct jobs_submit *s)
     struct submission *p = calloc(1, sizeof(*p));
 
     if (p)
+        p->stop = s->count;
+    if (p)
         p->jobs = calloc(s->count ? s->count : 1, sizeof(struct job *));
     s->pending = p;
     if (p && p->jobs)
@@ -757,19 +659,18 @@ enum volt_poll jobs_submit_poll(struct volt_cx *cx, struct jobs_submit *s)
     VOLT_AWAIT(s->at, claim_poll(cx, s));
     p = s->pending;
     if (s->atomic && p->refused)
-        do_beside(
-            cx, &(struct beside){s, -ECANCELED, "another spec of this batch was refused"},
-            give_up_beside);
+        discard_beside(cx, s, 0, -ECANCELED, "another spec of this batch was refused");
+    discard_beside(cx, s, p->stop, -ECANCELED,
+                   "an earlier spec of this batch met a limit");
     submission_stand(s);
     if (s->only_checks)
-        do_beside(cx, &(struct beside){s, 0, ""}, give_up_beside);
+        discard_beside(cx, s, 0, 0, "");
     if (p->accepted)
         VOLT_AWAIT(s->at, ids_poll(cx, s));
     if (p->accepted && p->binds)
         VOLT_AWAIT(s->at, bind_poll(cx, s));
     if (p->bind_error < 0)
-        do_beside(cx, &(struct beside){s, p->bind_error, strerror(-p->bind_error)},
-                  give_up_beside);
+        discard_beside(cx, s, 0, p->bind_error, strerror(-p->bind_error));
     if (p->accepted) {
         VOLT_AWAIT(s->at, append_poll(cx, s));
         VOLT_AWAIT(s->at, commit_poll(cx, s));
@@ -803,7 +704,7 @@ static enum volt_poll late_poll(struct volt_cx *cx, void *state)
     l->submit.quota = &l->quota;
     if (!p->abandoned)
         return jobs_submit_poll(cx, &l->submit);
-    if (!give_up_some(&l->submit, -ECANCELED, ""))
+    if (!discard_some(&l->submit, -ECANCELED, ""))
         return VOLT_READY;
     volt_cx_wake(cx);
     return VOLT_PENDING;
@@ -882,7 +783,7 @@ void jobs_submit_fini(struct jobs_submit *s)
     while (p->committed && p->accepted && !is_entered(s))
         enter_some(s, s->count); /* voltd ends, or there is no memory for a task */
     if (p->accepted > p->entered)
-        give_up(s, -ECANCELED, "out of memory");
+        discard(s, 0, -ECANCELED, "out of memory");
     give_up_entering(s);
     free(p->jobs);
     free(p->same);

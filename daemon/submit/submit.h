@@ -2,6 +2,7 @@
 #ifndef VOLTD_SUBMIT_SUBMIT_H
 #define VOLTD_SUBMIT_SUBMIT_H
 
+#include <errno.h>
 #include <string.h>
 #include <volt/volt.h>
 #include "daemon/job/owner.h"
@@ -30,6 +31,13 @@ struct jobs_submit_item {
 static inline const char *jobs_submit_reason(const struct jobs_submit_item *item)
 {
     return item->ret_text ? item->ret_text : strerror(-item->ret_error);
+}
+/* Returns whether an item may be taken later that is rejected with this error. The items
+ * behind it are rejected with it, so that those taken are the first ones. */
+static inline bool jobs_submit_is_temporary(int error)
+{
+    return error == -EDQUOT || error == -ENOSPC || error == -EIO || error == -ESHUTDOWN ||
+           error == -ENOMEM;
 }
 struct jobs_submit {
     struct core *core;

@@ -553,9 +553,8 @@ def test_rejected_entries_name_their_lines(fake):
     assert (r.code, r.out, r.err) == (125, "5\n", "volt-submit: standard input: line 2: argv: is empty\n")
 
 
-def test_a_refused_batch_does_not_hide_the_ids_of_another(fake):
-    """Four are on their way when the first of them is refused: what the others became is told, and nothing more is sent.
-    A refusal that names an entry leaves the rest to be sent. This voltd is older than dry_run: nothing is checked before."""
+def test_nothing_is_sent_behind_a_refused_batch(fake):
+    """A refusal that names an entry leaves the rest to be sent. This voltd is older than dry_run: nothing is checked."""
     def answer(method, parameters):
         if "dry_run" in parameters:
             return [older]
@@ -570,7 +569,8 @@ def test_a_refused_batch_does_not_hide_the_ids_of_another(fake):
     refused, d = 2, fake(answer)
     r = d.submit("--no-env", "-f", "-", input=text)
     assert r.code == 125 and "out of order: full" in r.err, r
-    assert r.lines == ["1"] * 5000 + ["3"] * 5000 + ["4"] * 5000 + ["5"] * 5000
+    assert r.lines == ["1"] * 5000 and "none from line 5001 on" in r.err, r.err
+    assert sum("dry_run" not in c["parameters"] for c in d.fake.calls) == 2
     refusal = {**older, "parameters": {"parameter": "specs[7]", "reason": "is too large"}}
     refused, d = 1, fake(answer)
     r = d.submit("--no-env", "-f", "-", input=text)

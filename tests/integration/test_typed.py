@@ -187,15 +187,22 @@ def test_signal_0_asks(shared):
 
 # --- lists ----------------------------------------------------------------------------
 
-def test_a_limit_is_said_ten_times(private):
+def test_a_limit_is_said_once(private):
     private.start(config="[Limits]\nMaxJobsPerUser=5\n")
     r = private.submit("--hold", "--each-line", "-", "true", input="".join(f"{i}\n" for i in range(60)))
+    assert r.code == 125 and r.lines == [] and r.err == (
+        "volt-submit: standard input: line 6: more than 5 jobs that have not ended (MaxJobsPerUser)\n"
+        "volt-submit: no job was taken: a list is taken as a whole, or not\n"), r
+
+
+def test_refusals_of_single_lines_are_said_ten_times(shared):
+    r = shared.submit("--hold", "--queue", "no-such-queue", "--each-line", "-", "true", input="a\n" * 60)
     lines = r.err.splitlines()
     assert r.code == 125 and r.lines == [] and "no job was taken" in lines[-2], r
     assert [re.match(r"volt-submit: standard input: line (\d+): ", line)[1] for line in lines[:-2]] == \
-        [str(i) for i in range(6, 16)]
-    assert lines[-1] == "volt-submit: and 45 more were refused, 55 of 60 in all"
-    r = private.submit("--hold", "--each-line", "-", "true", input="".join(f"{i}\n" for i in range(10)))
+        [str(i) for i in range(1, 11)]
+    assert lines[-1] == "volt-submit: and 50 more were refused, 60 of 60 in all"
+    r = shared.submit("--hold", "--queue", "no-such-queue", "--each-line", "-", "true", input="a\n" * 5)
     assert len(r.err.splitlines()) == 6 and "more were refused" not in r.err  # five, and that none was taken
 
 
