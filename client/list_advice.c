@@ -118,11 +118,43 @@ static bool check_line_in_shell(const struct submit_options *o, char *const *arg
     return false;
 }
 
+static bool has_token(const char *word, const char *token)
+{
+    for (const char *at = word; (at = strstr(at, token)); at++)
+        if (at == word || at[-1] != '$')
+            return true;
+    return false;
+}
+
+/* Notes a replacement of GNU parallel, which stays as it is. */
+static void note_parallel(const struct submit_options *o)
+{
+    static const char *const tokens[] = {"{.}", "{/}", "{//}", "{/.}", "{#}", "{%}"};
+    const json_t *argv = json_object_get(o->spec, "argv"), *word;
+    size_t at;
+    for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+        const char *shell = json_string_value(json_object_get(o->spec, "shell"));
+        bool found = shell && has_token(shell, tokens[i]);
+        json_array_foreach(argv, at, word)
+        {
+            found |= has_token(json_string_value(word), tokens[i]);
+        }
+        if (!found)
+            continue;
+        say("note: %s is of GNU parallel, and stays as it is; {} is the line, and a shell "
+            "cuts it: --shell 'f={}; echo \"${f%%.*}\" \"${f##*/}\"'",
+            tokens[i]);
+        return;
+    }
+}
+
 bool list_advice_check(const struct submit_options *o)
 {
     char *const *argv = o->argv + o->operands;
     char before[768] = "", instead[768] = "";
     size_t at = 0;
+    if (o->each_line && !o->quiet)
+        note_parallel(o);
     if (!json_object_get(o->spec, "argv"))
         return true;
     if (o->each_line)

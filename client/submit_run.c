@@ -468,6 +468,11 @@ static int refused(struct client *c, const struct client_reply *error)
 static bool follows_files(const struct submission *s)
 {
     const char *path = job_view_string(s->o->spec, "output_path");
+    if (s->o->each_line && strstr(path, "{}")) {
+        say("note: the jobs print to files, which are not followed where {} is in their "
+            "path");
+        return false;
+    }
     bool several = s->nids > 1 || json_object_get(s->o->spec, "array");
     if (s->o->file && !s->o->each_line) /* each job has a path of its own */
         return false;
