@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void say_init(void)
 {
@@ -38,6 +39,12 @@ void say(const char *format, ...)
     va_end(ap);
     put("%s: %s\n", program_invocation_short_name, text ? text : "out of memory");
     free(text);
+}
+
+void say_if_terminal(const char *what)
+{
+    if (isatty(STDIN_FILENO))
+        say("the %s is read from the terminal; Ctrl-D ends it", what);
 }
 
 void say_no_daemon(const struct client_tried *tried)

@@ -13,6 +13,8 @@ void say_init(void);
 /* Prints "volt-submit: TEXT" and a newline; characters that would control a terminal
  * become '?'. */
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
+/* Prints, if standard input is a terminal, that `what` is read from it. */
+void say_if_terminal(const char *what);
 /* Prints that no voltd answered, with every path tried, and what to do. */
 void say_no_daemon(const struct client_tried *tried);
 /* Prints, once, that voltd does not answer and that the program waits. */

@@ -301,8 +301,7 @@ int script_read(struct script *ret)
     size_t n;
     *ret = (struct script){0};
     struct reading reading = {.path = "standard input", .to = ret};
-    if (isatty(STDIN_FILENO))
-        say("the script is read from the terminal; Ctrl-D ends it");
+    say_if_terminal("script");
     int r = read_text(STDIN_FILENO, reading.path, "", &ret->text, &n);
     if (r == 0 && refuse_text(reading.path, ret->text, n, ""))
         r = -EINVAL;

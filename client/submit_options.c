@@ -367,6 +367,8 @@ static int capture(struct submit_options *o)
         (void)json_object_set_new(o->spec, "umask",
                                   json_sprintf("%03o", spec_build_umask()));
     struct volt_error err;
+    if (o->reads_stdin)
+        say_if_terminal("standard input of the job");
     if (o->reads_stdin && spec_build_input(o->spec, STDIN_FILENO, &err) < 0) {
         say("--stdin: %s", err.text);
         return -EINVAL;

@@ -61,6 +61,8 @@ int submit_read_batch(const struct submit_options *o, struct batch *b)
         say("%s: %s", name, strerror(errno));
         return -EINVAL;
     }
+    if (standard)
+        say_if_terminal("list");
     struct volt_error err;
     int r = o->each_line ? each_line_read(b, o->spec, in, o->null, &err)
                          : batch_read(b, in, &err);

@@ -21,8 +21,8 @@ NASTY = "a\tb\r\n\x1b[31mred\x7f\u009b31m\u0085\u202eevil\u2066\u2028end"
 CLEAR = b"\033[H\033[2J"
 
 
-def on_terminal(daemon, program, *args, columns=80):
-    """What the program writes to a terminal of this width, line ends as they were."""
+def on_terminal(daemon, program, *args, columns=80, typed=b""):
+    """What the program writes to a terminal of this width, where this is typed; line ends as they were."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     mode = termios.tcgetattr(theirs)
@@ -32,6 +32,7 @@ def on_terminal(daemon, program, *args, columns=80):
     p = subprocess.Popen([BIN / program, *map(str, args)], env=env, stdin=theirs,
                          stdout=theirs, stderr=theirs, cwd=daemon.dir)
     os.close(theirs)
+    os.write(ours, typed)
     data = b""
     while True:
         try:
@@ -316,3 +317,14 @@ def test_what_is_waited_for(private, several):
     os.close(one)
     assert silent.communicate()[1] == "" and silent.returncode == 0
     assert private.ctl("wait", first).code == 0
+
+
+@pytest.mark.parametrize("words, typed, what", [
+    (["-"], b"#!/bin/sh\ntrue\n\4", "script"),
+    (["--each-line", "-", "true"], b"a\n\4", "list"),
+    (["-f", "-"], b'{"kind":"noop"}\n\4', "list"),
+    (["--stdin=-", "cat"], b"a\n\4", "standard input of the job"),
+])
+def test_what_is_read_from_the_terminal(shared, words, typed, what):
+    said = on_terminal(shared, "volt-submit", *words, typed=typed)
+    assert said.count(f"volt-submit: the {what} is read from the terminal; Ctrl-D ends it\n") == 1, said
