@@ -553,6 +553,27 @@ int submit_environment(struct submit_options *o, bool own_daemon)
     return SUBMIT_EXIT_FAILED;
 }
 
+/* Returns false, after an error message, if a job that is no array is to start element to
+ * element. */
+static bool check_elements(const struct submit_options *o)
+{
+    const json_t *edge;
+    size_t i;
+    if (json_object_get(o->spec, "array") || (o->file && !o->each_line))
+        return true;
+    json_array_foreach(json_object_get(o->spec, "after"), i, edge)
+    {
+        const char *when = job_view_string(edge, "when");
+        if (!job_view_bool(edge, "each"))
+            continue;
+        say("--after-%s-each: element to element is for arrays: give --array as well, or "
+            "--after-%s, which waits for the whole job",
+            when, when);
+        return false;
+    }
+    return true;
+}
+
 static int check(const struct submit_options *o)
 {
     const char *wrong = NULL;
@@ -578,7 +599,7 @@ static int check(const struct submit_options *o)
         wrong = "--shell is for kind exec";
     if (wrong)
         say("%s", wrong);
-    return wrong ? -EINVAL : 0;
+    return wrong || !check_elements(o) ? -EINVAL : 0;
 }
 
 /* --- options that come twice -------------------------------------------------------- */

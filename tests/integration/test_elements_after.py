@@ -206,3 +206,15 @@ def test_to_try_again(private):
         got = v.ok(JOBS + "Get", {"id": b, "with_spec": True})["job"]
         assert got["spec"]["after"] == [{"job": a, "when": "ok"}] and got["result"] == "success"
         assert get(v, a)["counts"]["total"] == 1
+
+
+def test_element_to_element_without_an_array(private):
+    """The option that was typed is named."""
+    private.start()
+    first = private.submit("--hold", "--array=1-2", "--", "true").lines[0]
+    for when in "ok", "notok", "any", "start":
+        r = private.submit(f"--after-{when}-each", first, "--", "true")
+        assert r.code == 125 and r.err == (
+            f"volt-submit: --after-{when}-each: element to element is for arrays: give --array as well, or "
+            f"--after-{when}, which waits for the whole job\n"), r
+    assert private.submit("--after-ok-each", first, "--array=1-2", "--hold", "--", "true").code == 0
