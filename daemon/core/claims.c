@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -34,12 +35,35 @@ enum job_claim_mode claims_mode(const struct claim *claim)
     return mode == JOB_CLAIM_EXCLUSIVE && !claim->exclusive ? JOB_CLAIM_SHARED : mode;
 }
 
+/* Formats a rate as it is typed, such as 2/min. */
+static void format_rate(uint64_t usec, char ret[static 64])
+{
+    static const struct {
+        const char *name;
+        uint64_t usec;
+    } units[] = {{"s", 1000000},
+                 {"min", 60000000},
+                 {"h", UINT64_C(3600000000)},
+                 {"d", UINT64_C(86400000000)}};
+
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        const uint64_t n = units[i].usec / usec;
+
+        if (n > 0 && units[i].usec / n == usec) {
+            (void)snprintf(ret, 64, "%" PRIu64 "/%s", n, units[i].name);
+            return;
+        }
+    }
+    (void)snprintf(ret, 64, "one token in %" PRIu64 " us", usec);
+}
+
 /* Says why a name cannot be claimed this way. */
 static int refuse(const struct core *core, uid_t uid, const struct job_claim *c, int r,
                   struct volt_error *err)
 {
     const struct resource *there = named_find(core->parts.admit, uid, c->name);
     const struct resource_kind *kind = there ? there->kind : NULL;
+    char rate[64];
 
     if (r == -ENOMEM)
         return error_set(err, -ENOMEM, "out of memory");
@@ -52,11 +76,12 @@ static int refuse(const struct core *core, uid_t uid, const struct job_claim *c,
                          c->name, kind->name, c->name);
     if (kind && kind != kind_of(c))
         return error_set(err, -EINVAL, "%s is in use as a %s", c->name, kind->name);
-    if (there && r == -EEXIST && resource_is_rate(there))
+    if (there && r == -EEXIST && resource_is_rate(there)) {
+        format_rate(there->per_usec, rate);
         return error_set(err, -EINVAL,
-                         "rate %s is in use with a burst of %" PRIu64
-                         " and one token in %" PRIu64 " us",
-                         c->name, there->capacity, there->per_usec);
+                         "rate %s is in use with %s and a burst of %" PRIu64, c->name,
+                         rate, there->capacity);
+    }
     if (there && r == -EEXIST)
         return error_set(err, -EINVAL,
                          "%s %s is in use with %" PRIu64 " permits, not %" PRIu64,

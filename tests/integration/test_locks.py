@@ -545,8 +545,7 @@ def test_a_rate_lets_so_many_start_and_is_spent_over_the_death_of_voltd(private)
         again = submit(v, {"kind": "noop", **rate("other", HOUR)})
         until(lambda: get(v, again).get("wait") == "rate")
         assert refused(v, rate("api", HOUR, permits=3))[1] == "rate api has 2 tokens, and 3 are claimed"
-        assert refused(v, rate("api", HOUR - 1))[1] == \
-            f"rate api is in use with a burst of 2 and one token in {HOUR} us"
+        assert refused(v, rate("api", HOUR - 1))[1] == "rate api is in use with 1/h and a burst of 2"
         assert refused(v, lock("api"))[1] == "api is in use as a rate"
         assert resize(v, "api", 3)["parameters"] == {"reason": "it is in use as a lock or a rate"}
         assert v.call("org.voltd.locks.Reset", {"name": "other"})["parameters"] == {"reason": "jobs claim it"}
@@ -620,3 +619,11 @@ def test_rates_as_options(shared):
     for wrong in ("api", "=3/s", "api=0/s", "api=3", "api=3/x", "api=3/s,burst=0", "api=3/s,x=1", "api=3/s,burst=2x",
                   "api=1000001/s", "api=/s"):
         assert shared.submit("--dry-run", f"--rate={wrong}", "true").code == 125, wrong
+
+
+@pytest.mark.parametrize("typed, other", [("7/s", "8/s"), ("2/min", "5/min"), ("3/h", "4/h"), ("5/d", "6/d")])
+def test_a_rate_in_use_is_said_as_it_was_typed(private, typed, other):
+    private.start()
+    assert private.submit("--hold", f"--rate=api={typed}", "--", "true").code == 0
+    r = private.submit("--hold", f"--rate=api={other}", "--", "true")
+    assert r.code == 125 and f"rate api is in use with {typed} and a burst of 1" in r.err, r

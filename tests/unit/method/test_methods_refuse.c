@@ -183,7 +183,7 @@ static void claims_that_cannot_be_had(void **state)
         {"{'name':'s','mode':'permits','permits':2},{'name':'s','mode':'permits'}",
          "semaphore s has 2 permits, and 3 are claimed"},
         {"{'name':'r','mode':'rate','capacity':7,'interval_usec':3600000000}",
-         "rate r is in use with a burst of 1 and one token in 3600000000 us"},
+         "rate r is in use with 1/h and a burst of 1"},
         {"{'name':'r','mode':'rate','permits':2,'interval_usec':3600000000}",
          "rate r has 1 tokens, and 2 are claimed"},
         {"{'name':'d'}", "d is an earlier semaphore, which no job claims now"},
