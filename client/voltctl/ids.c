@@ -175,13 +175,14 @@ static int add_text(struct ctl *ctl, const char *text, const char *word)
 {
     const char *list = strstr(text, "_[");
     struct id_range range;
+    char id[64];
     if (list)
         return add_list(ctl, text, list + 1, word);
     int r = id_range_parse(text, &range);
     if (r < 0)
         return wrong(ctl, word, r);
-    return range.last > range.first ? add_range(ctl, &range, word)
-                                    : add_single(ctl, text);
+    id_range_text(&range, 0, id, sizeof(id)); /* text may be 17-17 */
+    return range.last > range.first ? add_range(ctl, &range, word) : add_single(ctl, id);
 }
 
 static void say_no_job(struct ctl *ctl, const char *word)

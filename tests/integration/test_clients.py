@@ -663,10 +663,12 @@ def test_wait_over_a_restart_without_the_store(private):
 
 
 @pytest.mark.parametrize("verb", ["list", "cancel", "clean", "events"])
-@pytest.mark.parametrize("option, word", [("--state", "runing"), ("--result", "faild")])
-def test_a_filter_that_is_not_one(shared, verb, option, word):
+@pytest.mark.parametrize("option, word, why", [
+    ("--state", "runing", '"runing" is not known here; did you mean running?'),
+    ("--result", "faild", '"faild" is not known here; did you mean failed?'), ("--result", "purple", "must be one of ")])
+def test_a_filter_that_is_not_one(shared, verb, option, word, why):
     r = shared.ctl(verb, f"{option}={word}")
-    assert r.code == 2 and r.err.startswith(f"voltctl: {option}: must be one of ") and r.out == "", r
+    assert r.code == 2 and r.err.startswith(f"voltctl: {option}: {why}") and r.out == "", r
 
 
 def test_a_submission_of_too_many_words(shared):

@@ -138,7 +138,7 @@ def test_jobs_of_a_user(private):
                                     "WAIT, and `voltctl why ID`"),
     (["list", "--limit=2"], "unknown option --limit; use --newest -n N: the latest N"),
     (["list", "-l"], "unknown option -l; use --output=wide, or json"),
-    (["list", "--format=%i"], "unknown option --format; use --output=COL,COL: the columns to show"),
+    (["list", "--format=%i"], "unknown option --format; use --json, or --output=COL,COL: the columns to show"),
     (["logs", "--tail=3", "1"], "unknown option --tail; use --lines=N (-n)"),
     (["list", "--no-header"], "unknown option --no-header; use --no-legend"),
     (["wait", "--timeout", "1"], "unknown option --timeout; use `timeout 10 voltctl wait ID`"),
