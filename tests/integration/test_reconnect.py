@@ -228,8 +228,7 @@ def test_a_voltd_that_has_no_place_is_tried_again(fake):
         if method.endswith(".Submit"):
             return [{"parameters": {"id": "1", "created": True, "durable": True}}]
         waits.append(method)
-        done = {"id": "1", "state": "done", "result": "exit", "exit_code": 7, "code": 7}
-        return [None] if len(waits) == 1 else [{"parameters": {"jobs": [done]}}]
+        return [None] if len(waits) == 1 else [{"parameters": {"left": 0, "failed": 1, "exit_code": 7}}]
     daemon = fake(answer)
     daemon.fake.full = 3
     r = daemon.run("volt-submit", "-w", "--", "true")
