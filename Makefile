@@ -66,12 +66,11 @@ SHARED    := $(B)/libvolt.so $(B)/$(SONAME)
 CLIENT_SO := libvoltclient.so.$(SOVERSION)
 SHARED    += $(B)/libvoltclient.so $(B)/$(CLIENT_SO)
 
-VOLTD_LIBS  := -levent_core -ljansson -lsystemd -linih -lsqlite3 -lm
+VOLTD_LIBS  := -ljansson -lsystemd -linih -lsqlite3 -lm
 CLIENT_LIBS := -ljansson -lm
-VOLT_LIBS   := -levent_core
 
 # Programs, each only where its main exists. voltd-keeper runs with privileges and is
-# linked without libevent, jansson and libsystemd: reaching for one of them is a link
+# linked without jansson and libsystemd: reaching for one of them is a link
 # error. It is static, because each job's shim is a fork of it: half the page tables to
 # copy per fork. The clients are static as well: a quarter of a short call was the loader.
 # Not in builds whose tests preload something.
@@ -114,7 +113,7 @@ $(LIBCLIENT): $(call obj,$(CLIENT_SRC)) ; $(archive)
 
 $(B)/$(SONAME): $(call obj,$(LIBVOLT_SRC))
 	@mkdir -p $(@D)
-	$(LINK) -shared -Wl,-soname,$(SONAME) $(if $(SAN),,-Wl,-z,defs) $(filter %.o,$^) $(VOLT_LIBS)
+	$(LINK) -shared -Wl,-soname,$(SONAME) $(if $(SAN),,-Wl,-z,defs) $(filter %.o,$^)
 $(B)/libvolt.so: $(B)/$(SONAME)
 	@ln -sf $(SONAME) $@
 
@@ -193,7 +192,7 @@ $(UNIT): $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
 $(STRESS): $(B)/%: $(B)/%.o $(call obj,$(SUPPORT_SRC)) $(TEST_LIBS) ; $(link-test)
 $(EXAMPLES): $(B)/%: $(B)/%.o $(LIBVOLT)
 	@mkdir -p $(@D)
-	$(LINK) $< $(LIBVOLT) $(VOLT_LIBS)
+	$(LINK) $< $(LIBVOLT)
 
 # All that is random in the tests: another seed each time, and the one that failed with SEED=N.
 ifeq ($(SEED),)

@@ -11,7 +11,7 @@ BENCH_OBJ     := $(addprefix $(B)/bench/,harness.o echo.o floor.o tasks.o)
 
 $(BENCHES): $(B)/%: $(B)/%.o $(BENCH_OBJ) $(LIBVOLT)
 	@mkdir -p $(@D)
-	$(LINK) $< $(BENCH_OBJ) $(LIBVOLT) $(VOLT_LIBS) -lm
+	$(LINK) $< $(BENCH_OBJ) $(LIBVOLT) -lm
 
 bench: deps
 	+@$(MAKE) --no-print-directory bench-run
@@ -23,7 +23,7 @@ bench-run: $(BENCHES)
 SERVERS := $(addprefix $(B)/bench/servers/,volt epoll client)
 $(B)/bench/servers/volt: $(B)/bench/servers/volt.o $(LIBVOLT)
 	@mkdir -p $(@D)
-	$(LINK) $^ $(VOLT_LIBS)
+	$(LINK) $^
 $(filter-out %/volt,$(SERVERS)): %: %.o
 	@mkdir -p $(@D)
 	$(LINK) $<

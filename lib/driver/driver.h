@@ -1,11 +1,11 @@
-/* The driver: readiness (libevent) and timers of one runtime.
+/* The driver: readiness (epoll) and timers of one runtime.
  *
  * The turn, one word, says whether a worker is inside: a busy one that polls, or the
- * leader, which sleeps there. Only the holder of the turn calls libevent. Other threads
+ * leader, which sleeps there. Only the holder of the turn uses the loop. Other threads
  * queue their registrations, and the holder drains the queue.
  *
- * Used by lib/sched (worker loop, parking). driver.c implements it over libevent; the
- * models use a table of stubs. */
+ * Used by lib/sched (worker loop, parking). driver.c implements it; the models use a
+ * table of stubs. */
 #ifndef VOLT_DRIVER_DRIVER_H
 #define VOLT_DRIVER_DRIVER_H
 
@@ -16,7 +16,7 @@ struct registration;
 struct volt_sleep;
 
 /* Allocates a driver with a timer wheel for each of `workers` workers. Returns 0,
- * -ENOMEM, or the errno of libevent or eventfd. */
+ * -ENOMEM, or the errno of epoll_create1, eventfd or timerfd_create. */
 int driver_new(unsigned workers, struct driver **ret);
 void driver_free(struct driver *d); /* after shutdown; NULL allowed */
 

@@ -1,8 +1,8 @@
 /* The event loop below the driver: every system call of the driver. loop.c is over
- * libevent; the models have their own.
+ * epoll; the models have their own.
  *
  * Only the holder of the driver's turn may call it, except loop_kick() (any thread). The
- * turn orders all calls, so libevent needs no lock. */
+ * turn orders all calls, so the loop needs no lock. */
 #ifndef VOLT_DRIVER_LOOP_H
 #define VOLT_DRIVER_LOOP_H
 

@@ -27,7 +27,7 @@
  *
  * Waiters: one task per direction, set and taken under the lock. "Not ready" is decided
  * only under it. A task that dies waiting forgets itself first, so the pointer is always
- * to a live task, and none ever lies in libevent or the kernel.
+ * to a live task, and none ever lies in the kernel.
  *
  * Life: NEW (queued for the loop) -> ADDED or FAILED -> GONE (queued again) -> freed; or
  * NEW -> GONE. Only the holder of the driver's turn adds, removes and frees. It adds

@@ -168,7 +168,7 @@ def test_other_code_in_pages_is_that_of_the_headers():
 
 
 def test_example_of_volt_7(tmp_path):
-    compile_example(ROOT / "lib/man/volt.7", tmp_path, LIBVOLT, "-levent_core", "-pthread")
+    compile_example(ROOT / "lib/man/volt.7", tmp_path, LIBVOLT, "-pthread")
     done = subprocess.run([tmp_path / "example"], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "42\n"
 

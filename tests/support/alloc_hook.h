@@ -1,6 +1,5 @@
 /* Counts the allocations and descriptors of the program that includes this (in one file),
- * and makes the n-th fail. The linker redirects the calls: Makefile, WRAP. Those of
- * libevent, a shared library, come through its own hook. */
+ * and makes the n-th fail. The linker redirects the calls: Makefile, WRAP. */
 #ifndef TESTS_SUPPORT_ALLOC_HOOK_H
 #define TESTS_SUPPORT_ALLOC_HOOK_H
 
@@ -131,16 +130,6 @@ HOOK(int, timerfd_create, int clock, int flags)
 HOOK(int, epoll_create1, int flags)
 {
     return hook_fails() ? hook_no_descriptor() : __real_epoll_create1(flags);
-}
-
-/* Of <event2/event.h>, which only lib/driver includes. */
-void event_set_mem_functions(void *(*malloc_fn)(size_t),
-                             void *(*realloc_fn)(void *, size_t),
-                             void (*free_fn)(void *));
-
-static void hook_begin(void)
-{
-    event_set_mem_functions(__wrap_malloc, __wrap_realloc, __wrap_free);
 }
 
 #endif

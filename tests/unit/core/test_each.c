@@ -431,6 +431,5 @@ int main(void)
         T(without_memory),
     };
 
-    hook_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,6 +173,5 @@ int main(void)
         cmocka_unit_test(a_size_that_goes_up_and_down),
         cmocka_unit_test(many_consecutive_ids_are_a_bit_each),
     };
-    hook_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -447,6 +447,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(few_are_looked_at, setup, teardown),
         cmocka_unit_test_setup_teardown(jobs_of_many_users, setup, teardown),
     };
-    hook_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

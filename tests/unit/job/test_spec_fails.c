@@ -98,7 +98,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(it_is_read_whole_or_not)};
 
-    hook_begin();
     hook_begin_json();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

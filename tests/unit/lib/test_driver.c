@@ -620,6 +620,20 @@ static void test_the_loop_sleeps_until_the_same_time_again(void **state)
     loop_free(l);
 }
 
+/* A poll meets the edge of a kick before the sleep that it was for. */
+static void test_a_kick_that_a_poll_meets_ends_the_next_sleep(void **state)
+{
+    struct task_chain none = {0};
+    struct loop *l = NULL;
+
+    (void)state;
+    assert_int_equal(loop_new(&l), 0);
+    loop_kick(l);
+    loop_poll(l, &none);
+    loop_sleep(l, UINT64_MAX, &none);
+    loop_free(l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -642,6 +656,7 @@ int main(void)
         cmocka_unit_test(test_a_failed_registration_says_why),
         cmocka_unit_test(test_a_registration_that_fails_in_the_loop_ends_the_sleep),
         cmocka_unit_test(test_the_loop_sleeps_until_the_same_time_again),
+        cmocka_unit_test(test_a_kick_that_a_poll_meets_ends_the_next_sleep),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,6 +200,5 @@ int main(void)
         cmocka_unit_test(each_allocation_fails),
     };
 
-    hook_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -237,6 +237,5 @@ int main(void)
         cmocka_unit_test(test_notify),          cmocka_unit_test(test_sleep),
     };
 
-    hook_begin();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -444,7 +444,6 @@ int main(void)
         T(a_batch_is_there_as_a_whole),
     };
 
-    hook_begin();
     hook_begin_json();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

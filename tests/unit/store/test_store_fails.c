@@ -308,6 +308,5 @@ int main(void)
     };
 
     begin_sqlite();
-    hook_begin();
     return cmocka_run_group_tests(tests, stored_start, stored_stop);
 }
