@@ -123,16 +123,11 @@ void durations_note(struct durations *d, const struct job *job,
                     const struct job_status *st, const struct job_event *exited,
                     uint64_t ran_usec)
 {
-    const uint64_t since = job_paused_at(st);
-    uint64_t paused = st->paused_usec;
-
     if (st->cancel_asked || exited->result == JOB_RESULT_LOST ||
         exited->result == JOB_RESULT_EXEC_FAILED)
         return;
-    if (since && exited->at_usec > since)
-        paused += exited->at_usec - since;
     durations_add(d, job->owner.uid, job->name_tag,
-                  ran_usec > paused ? ran_usec - paused : 0);
+                  ran_usec > st->paused_usec ? ran_usec - st->paused_usec : 0);
 }
 
 const struct sketch *durations_of_name(const struct durations *d, uid_t uid, uint32_t tag)

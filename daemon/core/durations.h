@@ -29,7 +29,7 @@ struct durations {
 };
 
 /* Adds the run of an attempt that ended by itself or by its limits; ignores other ends.
- * ran_usec: the duration with pauses. */
+ * st: after that end. ran_usec: the duration with pauses. */
 void durations_note(struct durations *d, const struct job *job,
                     const struct job_status *st, const struct job_event *exited,
                     uint64_t ran_usec);

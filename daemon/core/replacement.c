@@ -23,9 +23,11 @@ static int list(struct core *core, struct siphash128 key, struct job *earlier,
 
     if (earlier->replaced)
         return 0;
-    if (user && user->nreplaced >= most)
+    if (!user)
+        return -ENOMEM;
+    if (user->nreplaced >= most)
         return -EDQUOT;
-    grown = user ? reallocarray(r->all, r->n + 1, sizeof(*grown)) : NULL;
+    grown = reallocarray(r->all, r->n + 1, sizeof(*grown));
     if (!grown)
         return -ENOMEM;
     r->all = grown;

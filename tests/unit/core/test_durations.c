@@ -113,7 +113,7 @@ static uint64_t noted(struct job_status st, enum job_result result, uint64_t ran
 static void what_an_end_tells(void **state)
 {
     const struct job_status plain = {.state = JOB_RUNNING};
-    struct job_status paused = {.paused_usec = 40 * SECOND};
+    const struct job_status paused = {.paused_usec = 40 * SECOND};
 
     (void)state;
     assert_in_range(noted(plain, JOB_RESULT_SUCCESS, 60 * SECOND), 50 * SECOND, 70 * SECOND);
@@ -122,10 +122,6 @@ static void what_an_end_tells(void **state)
     assert_int_equal(noted(plain, JOB_RESULT_EXEC_FAILED, 60 * SECOND), 0);
     assert_int_equal(
         noted((struct job_status){.cancel_asked = true}, JOB_RESULT_EXIT, 60 * SECOND), 0);
-    assert_in_range(noted(paused, JOB_RESULT_EXIT, 60 * SECOND), 16 * SECOND, 24 * SECOND);
-    paused.paused_at_usec = 90 * SECOND; /* until its end */
-    assert_in_range(noted(paused, JOB_RESULT_EXIT, 60 * SECOND), 8 * SECOND, 12 * SECOND);
-    paused.paused_at_usec = 110 * SECOND; /* a clock that was set back */
     assert_in_range(noted(paused, JOB_RESULT_EXIT, 60 * SECOND), 16 * SECOND, 24 * SECOND);
     assert_in_range(noted(paused, JOB_RESULT_EXIT, 30 * SECOND), 1, 4095); /* less than it stood */
 }
