@@ -461,6 +461,7 @@ class Fake:
         self.connections = 0
         self.deaf = 0       # connections that are closed before what has come is read
         self.full = 0       # connections after the first for which there is no place
+        self.still = False  # nothing is answered
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(str(self.path))
         self.listener.listen(8)
@@ -496,6 +497,8 @@ class Fake:
                         return
 
     def reply(self, sock, call):
+        if self.still:
+            return True
         if self.connections > 1 and call["method"] == "org.varlink.service.GetInfo":
             refused = self.full > 0     # who has connected again asks whether there is a place
             self.full -= refused

@@ -253,6 +253,15 @@ def test_the_time_to_reconnect_ends(fake, args, code):
     assert r.code == code and "voltd" in r.err, r
 
 
+def test_it_ends_also_beside_a_voltd_that_is_stopped(fake):
+    def answer(method, parameters):
+        daemon.fake.still = True
+        return [None]
+    daemon = fake(answer)
+    r = daemon.ctl("events", "--reconnect=100ms")
+    assert r.code == 3 and "did not come back" in r.err, r
+
+
 def test_without_follow_a_lost_connection_is_the_end(fake):
     r = fake(lambda *_: [None]).ctl("logs", "1")
     assert r.code == 1 and "closed the connection" in r.err
