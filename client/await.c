@@ -326,6 +326,7 @@ static void say_stuck(struct waiting *w)
     if (client_open(w->rq->choice, ADDRESS_JOBS, &c, &tried) < 0)
         return;
     client_set_interrupt_fd(c, w->rq->interrupt);
+    client_set_silence(c, say_silence);
     if (patience_name(c, json_pack("{s:O}", "ids", w->portions[i].ids),
                       one ? PATIENCE_WAITING : PATIENCE_STUCK, names, sizeof(names)))
         say("waiting for %s", names);

@@ -16,7 +16,10 @@
 #define REPLY_MAX ((size_t)64 << 20)
 #define READ_STEP ((size_t)64 << 10)
 
-#define SILENCE_USEC UINT64_C(5000000)
+/* After how much silence that is said: in a call, and in a stream, which has a heartbeat
+ * each HeartbeatSec=, at most 45 s. */
+#define SILENCE_SEC        5
+#define STREAM_SILENCE_SEC 60
 
 struct client {
     int fd;
@@ -31,7 +34,7 @@ struct client {
     unsigned calls; /* calls sent whole */
     bool system;    /* the socket is the system daemon's */
     struct address address;
-    void (*on_silence)(void);
+    void (*on_silence)(unsigned sec);
 };
 
 void client_reply_fini(struct client_reply *reply)
@@ -141,7 +144,7 @@ void client_set_interrupt_fd(struct client *c, int fd)
     c->interrupt_fd = fd;
 }
 
-void client_set_silence(struct client *c, void (*fn)(void))
+void client_set_silence(struct client *c, void (*fn)(unsigned sec))
 {
     c->on_silence = fn;
 }
@@ -427,12 +430,15 @@ static int lose(struct client *c, int r)
     return r;
 }
 
-static int receive(struct client *c, uint64_t timeout_usec, struct client_list *list,
-                   struct client_reply *ret)
+static int receive(struct client *c, uint64_t timeout_usec, unsigned silence_sec,
+                   struct client_list *list, struct client_reply *ret)
 {
-    uint64_t deadline = CLIENT_FOREVER;
+    const uint64_t begun = duration_now_usec();
+    uint64_t deadline = CLIENT_FOREVER, silence = CLIENT_FOREVER;
     if (timeout_usec != CLIENT_FOREVER)
-        deadline = duration_now_usec() + timeout_usec;
+        deadline = begun + timeout_usec;
+    if (c->on_silence)
+        silence = begun + silence_sec * UINT64_C(1000000);
     for (;;) {
         int r = take_reply(c, list, ret);
         if (r != 0)
@@ -442,7 +448,7 @@ static int receive(struct client *c, uint64_t timeout_usec, struct client_list *
         struct pollfd p[3] = {{.fd = c->fd, .events = POLLIN},
                               {.fd = c->interrupt_fd, .events = POLLIN},
                               {.fd = c->output_fd}};
-        int n = poll(p, 3, poll_timeout(deadline));
+        int n = poll(p, 3, poll_timeout(deadline < silence ? deadline : silence));
         if (n < 0 && errno != EINTR)
             return -errno;
         if (n > 0 && p[1].revents)
@@ -453,16 +459,21 @@ static int receive(struct client *c, uint64_t timeout_usec, struct client_list *
             r = read_some(c);
             if (r < 0 && r != -EAGAIN)
                 return lose(c, r);
-        } else if (n == 0 && deadline != CLIENT_FOREVER &&
-                   duration_now_usec() >= deadline) {
-            return 0;
+        } else if (n == 0) {
+            const uint64_t now = duration_now_usec();
+            if (now >= deadline)
+                return 0;
+            if (now >= silence) {
+                c->on_silence(silence_sec);
+                silence = CLIENT_FOREVER;
+            }
         }
     }
 }
 
 int client_receive(struct client *c, uint64_t timeout_usec, struct client_reply *ret)
 {
-    return receive(c, timeout_usec, NULL, ret);
+    return receive(c, timeout_usec, STREAM_SILENCE_SEC, NULL, ret);
 }
 
 int client_call(struct client *c, const char *method, json_t *parameters,
@@ -482,11 +493,7 @@ int client_call_fd(struct client *c, const char *method, json_t *parameters, int
 int client_answer_list(struct client *c, struct client_list *list,
                        struct client_reply *ret)
 {
-    int r = receive(c, c->on_silence ? SILENCE_USEC : CLIENT_FOREVER, list, ret);
-    if (r == 0) {
-        c->on_silence();
-        r = receive(c, CLIENT_FOREVER, list, ret);
-    }
+    int r = receive(c, CLIENT_FOREVER, SILENCE_SEC, list, ret);
     return r < 0 ? r : 0;
 }
 

@@ -67,9 +67,9 @@ void client_free(struct client *c); /* NULL is allowed */
 void client_set_interrupt_fd(struct client *c, int fd);
 /* Makes client_receive() return -EPIPE once fd, a pipe, has no reader. -1: none. */
 void client_set_output_fd(struct client *c, int fd);
-/* Sets a function that is called when a call has had no answer for 5 s; the wait goes on.
- * NULL: none. */
-void client_set_silence(struct client *c, void (*fn)(void));
+/* Sets a function that is called when voltd has not answered a call for 5 s, or has sent
+ * nothing in a stream for 60 s; the wait goes on. NULL: none. */
+void client_set_silence(struct client *c, void (*fn)(unsigned sec));
 /* Returns the path of the socket of client_open(); borrowed. */
 const char *client_socket(const struct client *c);
 /* Returns whether the daemon is this user's own: neither the system's nor another

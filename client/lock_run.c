@@ -25,6 +25,9 @@
 
 enum { COMMAND_BYTES = 255 }; /* as in org.voltd.locks */
 
+/* How late voltd may be with an answer for -n and -w. */
+#define LATE_USEC UINT64_C(5000000)
+
 /* --- the lock ----------------------------------------------------------------------- */
 
 /* Returns the text of the command for voltd, cut to its limit; in ASCII if it is not
@@ -154,8 +157,7 @@ static void say_waits(const struct lock_options *o, const struct client *c)
  * must not go unnoticed. */
 static void say_busy(const struct lock_options *o, const struct client_reply *reply)
 {
-    const char *reason =
-        json_string_value(json_object_get(reply->parameters, "reason"));
+    const char *reason = json_string_value(json_object_get(reply->parameters, "reason"));
 
     if (json_is_true(json_object_get(reply->parameters, "paused")))
         say("%s is given to nothing now: %s; " RESUME, o->name, reason);
@@ -180,15 +182,24 @@ static int understand(const struct lock_options *o, const struct client *c,
     return LOCK_EXIT_VOLT_FAILED;
 }
 
-/* Receives the replies to a call, the last one in *ret. Returns 1, or as
- * client_receive(). */
-static int hear(const struct lock_options *o, struct client *c, struct client_reply *ret,
-                struct place *at)
+static uint64_t time_until(uint64_t end)
+{
+    const uint64_t now = duration_now_usec();
+
+    if (end == UINT64_MAX)
+        return CLIENT_FOREVER;
+    return now < end ? end - now : 0;
+}
+
+/* Receives the replies to a call, the last one in *ret. Returns 1; 0: not until `end`; or
+ * as client_receive(). */
+static int hear(const struct lock_options *o, struct client *c, uint64_t end,
+                struct client_reply *ret, struct place *at)
 {
     bool waits = false;
     int r;
 
-    while ((r = client_receive(c, CLIENT_FOREVER, ret)) > 0) {
+    while ((r = client_receive(c, time_until(end), ret)) > 0) {
         take_fd(ret, at);
         if (!ret->continues)
             return r;
@@ -200,21 +211,44 @@ static int hear(const struct lock_options *o, struct client *c, struct client_re
     return r;
 }
 
+/* How long to wait for voltd. deadline: its own, after which it says that the lock is
+ * busy; UINT64_MAX: none. end: after it voltd is not waited for; UINT64_MAX: it is. */
+struct wait_times {
+    uint64_t deadline, end;
+};
+
+static struct wait_times times_of(const struct lock_options *o)
+{
+    const uint64_t now = duration_now_usec();
+    struct wait_times t = {.deadline = UINT64_MAX, .end = UINT64_MAX};
+
+    if (o->has_timeout && o->timeout_usec < UINT64_MAX - LATE_USEC - now)
+        t.deadline = now + o->timeout_usec;
+    if (t.deadline < UINT64_MAX)
+        t.end = t.deadline + LATE_USEC;
+    else if (!o->waits)
+        t.end = now + LATE_USEC;
+    return t;
+}
+
 /* Asks once. Returns 0 with at->fd; the exit code; or -ECONNRESET: the connection was
  * lost. */
-static int ask(const struct lock_options *o, struct client *c, uint64_t deadline,
+static int ask(const struct lock_options *o, struct client *c, const struct wait_times *t,
                struct place *at)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
-    int r = client_send(c, "org.voltd.locks.Acquire", parameters(o, c, deadline, at),
+    int r = client_send(c, "org.voltd.locks.Acquire", parameters(o, c, t->deadline, at),
                         o->waits ? CLIENT_MORE : 0);
 
     if (r >= 0)
-        r = hear(o, c, &reply, at);
-    if (r >= 0 && reply.error)
+        r = hear(o, c, t->end, &reply, at);
+    if (r > 0 && reply.error)
         leave_place(at);
-    if (r >= 0) {
+    if (r > 0) {
         r = understand(o, c, &reply, at);
+    } else if (r == 0) {
+        say("voltd has not answered in time; the command has not been run");
+        r = LOCK_EXIT_VOLT_FAILED;
     } else if (r != -ECONNRESET) {
         say_lost(r);
         r = LOCK_EXIT_VOLT_FAILED;
@@ -227,18 +261,20 @@ static int ask(const struct lock_options *o, struct client *c, uint64_t deadline
 static int get(const struct lock_options *o, int *fd)
 {
     const uint64_t begun = duration_now_usec();
-    const uint64_t deadline = o->has_timeout && o->timeout_usec < UINT64_MAX - begun
-                                  ? begun + o->timeout_usec
-                                  : UINT64_MAX;
+    const struct wait_times t = times_of(o);
     struct place at = {.fd = -1};
     struct client *c = NULL;
     int r;
 
     if (open_voltd(o, &c) < 0)
         return LOCK_EXIT_VOLT_FAILED;
-    while ((r = ask(o, c, deadline, &at)) == -ECONNRESET)
-        if (reconnect(&c, &o->choice, ADDRESS_JOBS, o->reconnect_usec, -1) < 0)
+    client_set_silence(c, say_silence);
+    while ((r = ask(o, c, &t, &at)) == -ECONNRESET) {
+        const uint64_t left = time_until(t.end);
+        if (reconnect(&c, &o->choice, ADDRESS_JOBS,
+                      left < o->reconnect_usec ? left : o->reconnect_usec, -1) < 0)
             return LOCK_EXIT_VOLT_FAILED;
+    }
     client_free(c);
     *fd = at.fd;
     if (r == 0 && o->verbose) {

@@ -151,12 +151,14 @@ static bool list_most(struct retry_watch *w, json_t *filter)
 }
 
 void retry_watch_begin(struct retry_watch *w, const struct address_choice *choice,
-                       char *const *ids, size_t nids)
+                       char *const *ids, size_t nids, int interrupt)
 {
     struct client_tried tried;
     json_t *filter = filter_of(ids, nids);
     *w = (struct retry_watch){.several = nids > 1, .most = json_object()};
     if (filter && client_open(choice, ADDRESS_JOBS, &w->c, &tried) == 0) {
+        client_set_interrupt_fd(w->c, interrupt);
+        client_set_silence(w->c, say_silence);
         if (list_most(w, filter) && json_object_size(w->most) > 0)
             watch(w, json_incref(filter), false);
         else

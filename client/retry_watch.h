@@ -26,9 +26,9 @@ struct retry_watch {
 void retry_watch_own(struct retry_watch *w, const struct address_choice *choice,
                      char *const *ids, size_t nids, int64_t most, uint64_t total);
 /* Watches jobs of any age; nothing if none may have another attempt. Also reports that a
- * single job waits for its next attempt. */
+ * single job waits for its next attempt. Ends early while interrupt is readable. */
 void retry_watch_begin(struct retry_watch *w, const struct address_choice *choice,
-                       char *const *ids, size_t nids);
+                       char *const *ids, size_t nids, int interrupt);
 /* Returns the descriptor for poll(); -1: not watching. w may be NULL, here and below. */
 int retry_watch_fd(const struct retry_watch *w);
 /* Reports events that have come in. */

@@ -75,13 +75,14 @@ void say_no_daemon(const struct client_tried *tried)
         tried->text);
 }
 
-void say_silence(void)
+void say_silence(unsigned sec)
 {
     static bool said;
 
     if (!said)
-        say("voltd has the call and has not answered for 5 s; waiting. See its log, and whether it "
-            "is stopped (state T in ps)");
+        say("voltd has the call and has not answered for %u s; waiting. See its log, and whether "
+            "it is stopped (state T in ps)",
+            sec);
     said = true;
 }
 

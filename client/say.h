@@ -18,7 +18,7 @@ void say_if_terminal(const char *what);
 /* Prints that no voltd answered, with every path tried, and what to do. */
 void say_no_daemon(const struct client_tried *tried);
 /* Prints, once, that voltd does not answer and that the program waits. */
-void say_silence(void);
+void say_silence(unsigned sec);
 /* Prints what an error reply means. */
 void say_error(const struct client_reply *reply);
 /* Prints why the connection was lost; r: a result of client_receive(). */

@@ -213,10 +213,7 @@ static const char *elements_behind(const char *word)
 static int add_named(struct ctl *ctl, const char *word)
 {
     const char *elements = elements_behind(word);
-    struct client_tried tried;
     char id[64], *name = NULL, *text = NULL;
-    if (!ctl->client && client_open(&ctl->choice, ADDRESS_JOBS, &ctl->client, &tried) < 0)
-        return wrong(ctl, word, -EINVAL);
     int r = find_newest(ctl, word, id, sizeof(id));
     if (r == 0)
         elements = NULL;

@@ -141,7 +141,7 @@ static int run(struct ctl *ctl)
     w.rq.interrupt = wait_interrupt_fd();
     struct retry_watch retries = {.c = NULL};
     if (!w.rq.quiet && !w.rq.json && !w.rq.any)
-        retry_watch_begin(&retries, &ctl->choice, w.rq.ids, w.rq.nids);
+        retry_watch_begin(&retries, &ctl->choice, w.rq.ids, w.rq.nids, w.rq.interrupt);
     w.rq.retries = &retries;
     code = wait_for_jobs(&ctl->client, &w.rq);
     retry_watch_fini(&retries);

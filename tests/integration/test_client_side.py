@@ -116,14 +116,14 @@ def test_submit_usage(fake, args, text):
     (["reload", "x"], "x: nothing is expected"),
     (["config", "x"], "x: nothing is expected"),
     (["version", "x"], "x: nothing is expected"),
-    (["status", "nightly"], "nightly is not a job id, such as 17, 17_3, 17_[1-3,7], 12-40, @last or @last_3"),
+    (["status", "1nightly"], "1nightly is not a job id, such as 17, 17_3, 17_[1-3,7], 12-40, @last or @last_3"),
     (["status", "17_[1-3"], "17_[1-3: [1-3 is not a list of indexes, such as [1-3,7] or [1-9:2]"),
     (["hold", "17_[]"], "17_[]: [] is not a list of indexes"),
     (["hold", "17_["], "17_[: [ is not a list of indexes"),
     (["cancel", "17_[1-3%2]"], "[1-3%2] is not a list of indexes"),
     (["cancel", "17_[3-1]"], "[3-1] is not a list of indexes"),
     (["cancel", "12-40_[1,2]"], "12-40_[1,2] is not a job id"),
-    (["list", "x_[1,2]"], "x_[1,2] is not a job id"),
+    (["list", "1x_[1,2]"], "1x_[1,2] is not a job id"),
     (["list", "_[1]"], "_[1] is not a job id"),
     (["pause", "1_[2,3]4"], "[2,3]4 is not a list of indexes"),
     (["logs", "1_[1-2],2"], "2 behind an element"),
@@ -136,7 +136,7 @@ def test_submit_usage(fake, args, text):
     (["logs", "017"], "017 is not a job id"),
     (["wait", "1", "1_x"], "1_x is not a job id"),
     (["list", "1_-1"], "1_-1 is not a job id"),
-    (["events", "x"], "x is not a job id"),
+    (["events", "1x"], "1x is not a job id"),
     (["cancel", b"\xff"], "is not a job id"),
     (["kill", "1 "], "1  is not a job id"),
     (["status", "18446744073709551616"], "18446744073709551616 is not a job id"),
@@ -189,7 +189,7 @@ def test_no_daemon_names_every_path(alone):
     r = alone.ctl("--user", "stats")
     assert r.code == 3 and f"{alone.dir}/voltd/control.sock" in r.err
     assert "/run/voltd" not in r.err
-    for verb in (["list"], ["status", "1"], ["wait", "1"], ["config"], ["shutdown"]):
+    for verb in (["list"], ["status", "1"], ["wait", "nightly"], ["cancel", "x_[1,2]"], ["config"], ["shutdown"]):
         assert alone.ctl("--user", *verb).code == 3
 
 

@@ -270,15 +270,33 @@ def test_without_follow_a_lost_connection_is_the_end(fake):
 def test_a_voltd_that_stands_still_is_spoken_of(private):
     """Whoever asks it waits, and is told for what; nobody else is."""
     private.start()
+    ident = private.submit("--kind=noop").out.strip()
     private.stand_still()
-    asking = [private.popen("voltctl", "list"), private.popen("volt-submit", "--", "true")]
+    asking = [private.popen("voltctl", "list"), private.popen("volt-submit", "--", "true"),
+              private.popen("voltctl", "wait", ident), private.popen("voltctl", "wait", ident)]
     for p in asking:
         assert "has not answered for 5 s" in p.stderr.readline()
+    p = asking.pop()
+    p.send_signal(signal.SIGTERM)
+    assert "interrupted" in p.communicate(timeout=LIMIT)[1] and p.returncode == 130
     private.process.send_signal(signal.SIGCONT)
     for p in asking:
         out, err = p.communicate(timeout=LIMIT)
         assert (p.returncode, err) == (0, ""), err
     assert private.ctl("list").err == ""
+
+
+def test_a_lock_is_not_waited_for_longer_than_was_said(private):
+    """Also where voltd stands still. What could not be asked is not run."""
+    private.start()
+    private.stand_still()
+    locks = [private.popen("volt-lock", how, "a", "touch", private.dir / "ran") for how in ("-n", "-w1")]
+    for p in locks:
+        _, err = p.communicate(timeout=LIMIT)
+        assert p.returncode == 125 and "has not answered in time" in err, err
+    private.process.send_signal(signal.SIGCONT)
+    assert private.run("volt-lock", "a", "true").code == 0  # nothing of them is left
+    assert not (private.dir / "ran").exists()
 
 
 def test_one_of_several_that_is_not_there(private):
