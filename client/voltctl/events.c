@@ -193,7 +193,8 @@ const struct verb verb_events = {
         "One line per change: its time, the job, the event, the result. With --json\n"
         "one object a line; its cursor is what --after resumes at, also when voltd was\n"
         "restarted in between. A lost connection is tried again, and resumed where it\n"
-        "was: nothing is missing and nothing comes twice.\n"
+        "was: nothing is missing and nothing comes twice. That a job has started is told\n"
+        "with its next event where nobody followed events then.\n"
         "\nExamples:\n  voltctl events\n  voltctl events --json --label=run=7 12\n",
     .options = options,
     .run = run,

@@ -14,7 +14,8 @@ enum { OPT_SCRIPT = OPTION_LONG };
 static const struct option_entry options[] = {
     {"property", 'p', "NAME",
      "only this one, such as state or spec.name; several with commas"},
-    {"script", OPT_SCRIPT, NULL, "only the text of the script that is stored with the job"},
+    {"script", OPT_SCRIPT, NULL,
+     "only the text of the script that is stored with the job"},
     CTL_FILTER_OPTIONS,
     CTL_TIME_OPTIONS,
     CTL_JSON_OPTION,
@@ -91,7 +92,7 @@ static void print_members(const struct prefix *before, json_t *object, const cha
 }
 
 struct show {
-    bool json, any;    /* something was printed */
+    bool json, any; /* something was printed */
     bool script;
     const char *names; /* NULL: all */
     json_t *filter;    /* NULL: none */
@@ -110,6 +111,15 @@ static void split_names(const char *names, json_t *fields, json_t *spec_fields)
                                         json_stringn(name, strcspn(name, ".,")));
         names += len;
     }
+}
+
+/* The reason may be a list of all names, which is too long for a message. */
+static int bad_name(struct ctl *ctl, bool of_spec, const char *name, const char *reason)
+{
+    const bool is_list = strncmp(reason, "must be one of", 14) == 0;
+    return ctl_usage(ctl, "--property: %s%s: %s", of_spec ? "spec." : "", name,
+                     is_list ? "no job has that; without --property all is shown"
+                             : reason);
 }
 
 /* Checks the names of --property by a List, as voltd knows all that jobs may have. */
@@ -131,9 +141,9 @@ static int check_names(struct ctl *ctl, const struct show *show)
     const char *at = strchr(parameter, '[');
     const json_t *of = strncmp(parameter, "spec_", 5) == 0 ? spec_fields : fields;
     if (client_error_is(&reply, "InvalidParameter") && at)
-        code = ctl_usage(ctl, "--property: %s%s: %s", of == spec_fields ? "spec." : "",
-                         json_string_value(json_array_get(of, strtoul(at + 1, NULL, 10))),
-                         job_view_string(reply.parameters, "reason"));
+        code = bad_name(ctl, of == spec_fields,
+                        json_string_value(json_array_get(of, strtoul(at + 1, NULL, 10))),
+                        job_view_string(reply.parameters, "reason"));
     else if (reply.error && !client_error_is(&reply, "InvalidParameter"))
         code = ctl_refused(&reply); /* an older voltd may not know the parameters */
     client_reply_fini(&reply);

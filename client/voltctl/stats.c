@@ -343,6 +343,7 @@ const struct verb verb_stats = {
         "steals; parked: times a worker slept; lifo_hits: tasks taken from the slot of\n"
         "the one woken last; global_batch_fetches: fetches from the global queue.\n"
         "With --watch on a terminal only as many counters are shown as it has lines.\n"
+        "Jobs are counted by their elements.\n"
         "What each counter means: the description of org.voltd.control.\n"
         "\nExamples:\n  voltctl stats\n  voltctl stats --watch=5\n"
         "  voltctl stats --json | jq .totals\n",

@@ -399,8 +399,8 @@ def test_a_property_that_is_missing(private):
     """What no job has is an error, what this one lacks is not."""
     private.start()
     assert private.submit("-w", "true").code == 0
-    for names, why in (("staet", 'staet: "staet" is not known here; did you mean state?'), ("id,foo", "foo: must be one of"),
-                       ("spec.nmae", "did you mean name?"), ("spec.argv,spec.foo.bar", "spec.foo: must be one of")):
+    for names, why in (("staet", 'staet: "staet" is not known here; did you mean state?'), ("id,foo", "foo: no job has that"),
+                       ("spec.nmae", "did you mean name?"), ("spec.argv,spec.foo.bar", "spec.foo: no job has that")):
         r = private.ctl("show", "-p", names, "1")
         assert (r.code, r.out) == (2, "") and "--property: " in r.err and why in r.err, r
     for names in ("survivors", "signal,spec.labels.x", "cause.id", "spec"):
