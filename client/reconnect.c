@@ -67,7 +67,7 @@ int reconnect(struct client **c, const struct address_choice *choice,
     uint64_t deadline = duration_now_usec() + limit_usec;
     while ((r = open_once(c, choice, which, deadline, interrupt)) == 0) {
         if (time_until(deadline) == 0) {
-            say("voltd did not come back; what runs goes on");
+            say("voltd did not come back; what it runs goes on");
             return -ECONNRESET;
         }
         struct pollfd p = {.fd = interrupt, .events = POLLIN};
