@@ -16,7 +16,7 @@ struct registration;
 struct volt_sleep;
 
 /* Allocates a driver with a timer wheel for each of `workers` workers. Returns 0,
- * -ENOMEM, or the errno of epoll_create1, eventfd or timerfd_create. */
+ * -ENOMEM, or the errno of epoll_create1, epoll_ctl, eventfd or timerfd_create. */
 int driver_new(unsigned workers, struct driver **ret);
 void driver_free(struct driver *d); /* after shutdown; NULL allowed */
 

@@ -24,7 +24,7 @@ void loop_del(struct loop *l, struct registration *r);
 /* Reports ready descriptors through registration_event(). */
 void loop_poll(struct loop *l, struct task_chain *chain);
 /* Does the same after sleeping until a descriptor is ready, a kick, or until_usec
- * (UINT64_MAX: no limit). May return early. */
+ * (not 0; UINT64_MAX: no limit). May return early. */
 void loop_sleep(struct loop *l, uint64_t until_usec, struct task_chain *chain);
 /* Ends the current or the next loop_sleep(). */
 void loop_kick(struct loop *l);

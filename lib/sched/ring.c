@@ -8,24 +8,41 @@ void ring_init(struct ring *r)
         r->slot[i] = NULL;
 }
 
+bool ring_take_newer(struct ring *r, uint32_t from, struct task_chain *chain)
+{
+    uint64_t head = vat_u64_load(&r->head, VAT_ACQ); /* slots are written below */
+    uint32_t tail = vat_u32_load(&r->tail, VAT_RLX), real = ring_real_of(head), i;
+
+    if (ring_steal_of(head) != real)
+        return false;
+    if ((int32_t)(from - real) < 0)
+        from = real; /* thieves or the owner have come so far */
+    /* Claim all, then offer the older ones again, behind the new head; the new tail
+     * publishes them. Copying upwards overwrites no slot that is still to be read: tail + k
+     * lies behind real + k, by the capacity at most. */
+    if (from == tail ||
+        !vat_u64_cas(&r->head, &head, ring_pack(tail, tail), VAT_RLX, VAT_RLX))
+        return false;
+    for (i = real; i != from; i++)
+        ring_slot_set(r, tail + (i - real), ring_slot(r, i));
+    vat_u32_store(&r->tail, tail + (from - real), VAT_REL);
+    for (; i != tail; i++)
+        task_chain_push(chain, ring_slot(r, i));
+    return true;
+}
+
 bool ring_overflow(struct ring *r, struct volt_task *t, struct task_chain *chain)
 {
-    uint64_t head = vat_u64_load(&r->head, VAT_RLX); /* no slot is written here */
-    uint32_t tail = vat_u32_load(&r->tail, VAT_RLX), real = ring_real_of(head);
+    uint64_t head = vat_u64_load(&r->head, VAT_RLX);
+    uint32_t real = ring_real_of(head);
 
     if (ring_steal_of(head) != real) { /* a thief makes room just now */
         task_chain_push(chain, t);
         return false;
     }
-    /* Claim all, then offer the older half again where it lies: tail + k and real + k are
-     * the same slots. A thief believes in the new tail only with this head, which
-     * publishes them. */
-    if (tail - real < RING_CAPACITY ||
-        !vat_u64_cas(&r->head, &head, ring_pack(tail, tail), VAT_REL, VAT_RLX))
+    if (vat_u32_load(&r->tail, VAT_RLX) - real < RING_CAPACITY ||
+        !ring_take_newer(r, real + RING_HALF, chain))
         return ring_push(r, t, chain); /* there is room by now */
-    vat_u32_store(&r->tail, tail + RING_HALF, VAT_RLX);
-    for (uint32_t i = RING_HALF; i < RING_CAPACITY; i++)
-        task_chain_push(chain, ring_slot(r, real + i));
     task_chain_push(chain, t);
     return false;
 }

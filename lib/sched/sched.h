@@ -92,6 +92,7 @@ struct worker {
     uint32_t spin;    /* ns before the next sleep */
     uint32_t stride;  /* quick's most */
     uint32_t fetched; /* position in the ring behind what came from outside */
+    uint32_t mark;    /* position behind which tasks are newer than the spill lane's */
     uint32_t came;    /* how many these were, */
     uint64_t came_at; /* and when, if more than one: clock_ticks() */
     struct rng rng;
@@ -107,6 +108,7 @@ struct worker {
 
     /* The clock, in ns; worker.c. */
     uint64_t clock, segment_start, last_global, last_glance, last_maintenance;
+    uint64_t last_turn;     /* when newer tasks went behind the spill lane's */
     uint64_t last_oldest;   /* when the oldest child went to the ring */
     uint64_t segment_ticks; /* clock_ticks() at segment_start */
     uint64_t preemptions;   /* clock_preemptions() at the last spin */

@@ -8,6 +8,7 @@
 #define PASS_PAUSES  8 /* between two of them */
 #endif
 #define SPIN_LEAST   1000 /* ns */
+#define TURN_NS      250000
 #define SEARCH_ON_NS 500000
 #ifndef COME_PAUSES
 #define COME_PAUSES 1024 /* should the counter stand still */
@@ -113,6 +114,7 @@ uint32_t sched_searchers(const struct sched *s)
 void worker_overflow(struct worker *w, struct task_chain *chain)
 {
     counter_add(&w->count.overflows, 1);
+    w->mark = ring_last(&w->ring);
     inject_push(&w->sched->spill, chain);
     sched_notify(w->sched, w);
 }
@@ -258,16 +260,36 @@ static uint32_t sharers(const struct sched *s)
     return s->cpus != 0 && awake > s->cpus ? s->cpus : awake;
 }
 
+/* What full rings have thrown out comes in turn with what is in the ring: now and then
+ * what has come to the ring since, for the most part tasks that have had a poll, goes
+ * behind it. Otherwise a ring of tasks that wake themselves would stay full, of the same
+ * ones. Returns whether the lane is to be looked at. */
+static bool take_turns(struct worker *w)
+{
+    struct sched *s = w->sched;
+    struct task_chain newer = {0};
+
+    if (!inject_visible(&s->spill))
+        return true; /* nothing, or the first of it: mark is set anew */
+    if (w->clock - w->last_turn < TURN_NS)
+        return false;
+    w->last_turn = w->clock;
+    if (ring_take_newer(&w->ring, w->mark, &newer))
+        inject_push(&s->spill, &newer);
+    return true;
+}
+
 struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
 {
     struct sched *s = w->sched;
     struct volt_task *got[2 * INJECT_BATCH_MAX];
-    uint32_t room = ring_room(&w->ring), workers = sharers(s), max, outside;
-    bool more, spill_more;
+    uint32_t workers = sharers(s), max, outside;
+    bool more, spill_more, turn = share != INJECT_PERIODIC || take_turns(w);
+    uint32_t room = ring_room(&w->ring);
 
     if (share == INJECT_PERIODIC) {
-        max = room + 1;
         outside = 1; /* run at once; the next is for the next glance */
+        max = turn ? room + 1 : 1;
     } else { /* into the first half only: overflow, of the newer half, cannot undo it */
         uint32_t used = RING_CAPACITY - room;
         outside = max = used < RING_HALF ? RING_HALF - used + 1 : 1;
@@ -280,7 +302,11 @@ struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
         w->fetched = ring_last(&w->ring) + n - 1;
         w->came_at = clock_ticks();
     }
-    n += inject_take(&s->spill, share, workers, max - n, got + n, &spill_more);
+    spill_more = false;
+    if (turn) {
+        n += inject_take(&s->spill, share, workers, max - n, got + n, &spill_more);
+        w->mark = ring_last(&w->ring) + (n > 1 ? n - 1 : 0);
+    }
     return n == 0 ? NULL : taken(w, got, n, more || spill_more);
 }
 

@@ -111,6 +111,11 @@ static void start_overflow(void)
     start(4, 2);
 }
 
+static void start_newer(void)
+{
+    start(4, 1);
+}
+
 static void start_three(void)
 {
     start(3, 1);
@@ -188,6 +193,19 @@ static void owner_many(void)
     drain(own);
 }
 
+/* Takes the newest one, so that the others are written to slots that a thief has read;
+ * pushes again, and pops. */
+static void owner_takes_newer(void)
+{
+    struct task_chain newer = {0};
+
+    (void)ring_take_newer(own, 3, &newer);
+    while (newer.head)
+        overflowed[noverflowed++] = task_chain_pop(&newer);
+    push(own, last);
+    drain(own);
+}
+
 static void thief_twice(void)
 {
     steal(own, loot);
@@ -262,6 +280,15 @@ static const struct mcx_scenario scenarios[] = {
         .setup = start_unpublished,
         .finish = finish,
         .threads = {{"owner", owner_pushes}, {"thief", thief_twice}},
+        .preempt = 2,
+        .stale = 2,
+    },
+    {
+        .name = "newer",
+        .promise = "what is older stays, published anew, whatever thieves do",
+        .setup = start_newer,
+        .finish = finish,
+        .threads = {{"owner", owner_takes_newer}, {"thief", thief_twice}},
         .preempt = 2,
         .stale = 2,
     },

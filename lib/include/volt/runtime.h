@@ -28,8 +28,9 @@ struct volt_options {
 };
 
 /* Starts a runtime. opt may be NULL. Returns 0 and sets *ret_rt (free with
- * volt_runtime_free); -ENOMEM; -EAGAIN, no thread; -EMFILE, -ENFILE, it needs 5
- * descriptors; -EINVAL, more workers than VOLT_MAX_WORKERS. */
+ * volt_runtime_free); -ENOMEM; -EAGAIN, no thread; -EMFILE, -ENFILE, it needs 3
+ * descriptors; -ENOSPC, fs.epoll.max_user_watches is reached; -EINVAL, more workers than
+ * VOLT_MAX_WORKERS. */
 VOLT_API int volt_runtime_new(const struct volt_options *opt,
                               struct volt_runtime **ret_rt);
 

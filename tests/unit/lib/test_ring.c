@@ -152,6 +152,49 @@ static void f_c5_f_c6_overflow_moves_the_newer_half_in_one_chain(void **state)
     assert_null(ring_pop(&a));
 }
 
+/* Wherever the ring stands, and however full it is. */
+static void the_newer_tasks_are_taken_and_the_older_stay(void **state)
+{
+    static const uint32_t sizes[][2] = {
+        {8, 3}, {RING_CAPACITY - 1, RING_CAPACITY - 2}, {8, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        const uint32_t all = sizes[i][0], older = sizes[i][1];
+        struct task_chain newer = {0};
+
+        start_at(&a, UINT32_MAX - 4);
+        push(&a, 0, all);
+        assert_true(ring_take_newer(&a, UINT32_MAX - 4 + older, &newer));
+        assert_int_equal(newer.count, all - older);
+        for (uint32_t k = older; k < all; k++)
+            assert_ptr_equal(task_chain_pop(&newer), &task[k]);
+        push(&a, all, 1);
+        for (uint32_t k = 0; k < older; k++)
+            assert_ptr_equal(ring_pop(&a), &task[k]);
+        assert_ptr_equal(ring_pop(&a), &task[all]);
+        assert_null(ring_pop(&a));
+    }
+}
+
+static void nothing_newer_is_taken(void **state)
+{
+    struct task_chain newer = {0};
+
+    (void)state;
+    start_at(&a, 10);
+    assert_false(ring_take_newer(&a, 10, &newer)); /* an empty ring */
+    push(&a, 0, 4);
+    assert_false(ring_take_newer(&a, 14, &newer)); /* none is newer */
+    begin_theft(&a, 2);
+    assert_false(ring_take_newer(&a, 13, &newer));
+    end_theft(&a);
+    assert_null(newer.head);
+    assert_true(ring_take_newer(&a, 10, &newer)); /* the theft has taken two of them */
+    assert_int_equal(newer.count, 2);
+    assert_ptr_equal(newer.head, &task[2]);
+}
+
 static void r7_overflow_during_a_theft_moves_the_new_task_only(void **state)
 {
     struct task_chain excess = {0};
@@ -208,6 +251,8 @@ int main(void)
         cmocka_unit_test_setup(f_c7_a_second_thief_is_told_busy, setup),
         cmocka_unit_test_setup(f_c5_f_c6_overflow_moves_the_newer_half_in_one_chain,
                                setup),
+        cmocka_unit_test_setup(the_newer_tasks_are_taken_and_the_older_stay, setup),
+        cmocka_unit_test_setup(nothing_newer_is_taken, setup),
         cmocka_unit_test_setup(r7_overflow_during_a_theft_moves_the_new_task_only, setup),
         cmocka_unit_test_setup(r13_push_and_pop_go_on_during_a_theft, setup),
         cmocka_unit_test_setup(chain_fills_the_room_and_keeps_the_rest, setup),

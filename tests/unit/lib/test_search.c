@@ -186,8 +186,46 @@ static void g7_injected_work_does_not_wait_behind_overflow(void **state)
         task_chain_push(&chain, &task[i]);
     inject_push(&s->spill, &chain);
     inject(500, 1);
+    w[0].clock += 1000000;
     assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[500]);
     assert_ptr_equal(worker_local(&w[0]), &task[0]); /* which goes on all the same */
+}
+
+/* What has come to the ring since the last turn goes behind what full rings have thrown
+ * out; what was there before stays, and so does what was fetched. */
+static void full_rings_and_what_they_threw_out_take_turns(void **state)
+{
+    struct task_chain chain = {0};
+    struct volt_task *t;
+    uint32_t rest;
+    bool more;
+    int turned = 0;
+
+    (void)state;
+    worker_push(&w[0], &task[900]);
+    assert_null(worker_take_global(&w[0], INJECT_PERIODIC)); /* the first turn */
+    for (int i = 0; i < 300; i++)
+        task_chain_push(&chain, &task[i]);
+    inject_push(&s->spill, &chain);
+    worker_push(&w[0], &task[901]);
+    w[0].clock += 1000000;
+    assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[0]);
+    rest = inject_len(&s->spill);
+    assert_ptr_equal(worker_local(&w[0]), &task[900]);
+    assert_ptr_equal(worker_local(&w[0]), &task[1]);
+    worker_push(&w[0], &task[1]);
+    assert_null(worker_take_global(&w[0], INJECT_PERIODIC)); /* too early */
+    assert_int_equal(inject_len(&s->spill), rest);
+    w[0].clock += 1000000;
+    assert_non_null(worker_take_global(&w[0], INJECT_PERIODIC));
+    assert_ptr_equal(worker_local(&w[0]), &task[2]);
+    while (inject_take(&s->spill, INJECT_IDLE, 1, 1, &t, &more)) {
+        if (t == &task[901])
+            assert_int_equal(turned++, 0);
+        if (t == &task[1])
+            assert_int_equal(turned++, 1);
+    }
+    assert_int_equal(turned, 2);
 }
 
 static void g7_a_glance_takes_one_from_outside(void **state)
@@ -811,6 +849,7 @@ int main(void)
         T(f_c4_overflow_is_announced),
         T(a_long_chain_fills_the_ring_and_the_rest_is_announced),
         T(g7_injected_work_does_not_wait_behind_overflow),
+        T(full_rings_and_what_they_threw_out_take_turns),
         T(g7_a_glance_takes_one_from_outside),
         T(a_glance_passes_nothing_that_was_fetched),
         T(f_d1_other_threads_go_through_the_global_queue),
