@@ -5,7 +5,7 @@
 
 void volt_interval_init(struct volt_interval *i, uint64_t period_usec)
 {
-    assert(period_usec > 0);
+    assert(period_usec > 0 && "an interval without length");
     *i = (struct volt_interval){.period_usec = period_usec};
     volt_sleep_init(&i->sleep, period_usec);
     i->next_usec = i->sleep.deadline_usec;

@@ -86,6 +86,12 @@ int volt_io_init(struct volt_io *io, struct volt_runtime *rt, int fd)
     return 0;
 }
 
+static struct registration *registration_of(const struct volt_io *io)
+{
+    assert(io->registration && "the volt_io is not initialised, or has ended");
+    return io->registration;
+}
+
 /* Returns an address that stands for a direction in the records of watched tasks. */
 static const void *leaf_of(const struct volt_io *io, enum direction dir)
 {
@@ -107,7 +113,7 @@ static void record(struct volt_cx *cx, struct volt_io *io, enum direction dir, b
 
 static void forget(struct volt_io *io, enum direction dir)
 {
-    struct registration *r = io->registration;
+    struct registration *r = registration_of(io);
 
     if (dir == DIR_READ)
         volt_sleep_fini(&r->backoff);
@@ -129,10 +135,11 @@ void volt_io_fini(struct volt_io *io)
 static enum volt_poll ready_poll(struct volt_cx *cx, struct volt_io *io,
                                  enum direction dir, bool tries)
 {
-    struct registration *r = io->registration;
+    struct registration *r = registration_of(io);
 
-    assert(r->driver ==
-           runtime_driver(cx->task->rt)); /* events go to the rings of that runtime */
+    /* Events go to the rings of that runtime. */
+    assert(r->driver == runtime_driver(cx->task->rt) &&
+           "the volt_io is of another runtime");
     if (cx_take(cx) == VOLT_PENDING)
         return VOLT_PENDING;
     bool ready = readiness_poll(r, dir, cx->task, tries);
@@ -156,12 +163,12 @@ enum volt_poll volt_io_writable_poll(struct volt_cx *cx, struct volt_io *io)
 
 void volt_io_clear_readable(struct volt_io *io)
 {
-    readiness_clear(io->registration, DIR_READ);
+    readiness_clear(registration_of(io), DIR_READ);
 }
 
 void volt_io_clear_writable(struct volt_io *io)
 {
-    readiness_clear(io->registration, DIR_WRITE);
+    readiness_clear(registration_of(io), DIR_WRITE);
 }
 
 void volt_io_forget_reader(struct volt_io *io)
@@ -280,7 +287,7 @@ static bool out_of_descriptors(ssize_t err)
 
 enum volt_poll volt_io_accept_poll(struct volt_cx *cx, struct volt_io *io, int *ret)
 {
-    struct registration *r = io->registration;
+    struct registration *r = registration_of(io);
     struct op op = {.run = run_accept};
     ssize_t n;
 
@@ -320,7 +327,7 @@ enum volt_poll volt_io_connect_poll(struct volt_cx *cx, struct volt_io *io,
                                     const struct sockaddr *addr, socklen_t len, int *ret)
 {
     for (bool seen = false;; seen = true) {
-        int r = readiness_error(io->registration);
+        int r = readiness_error(registration_of(io));
 
         if (r == 0)
             r = try_connect(io->fd, addr, len);

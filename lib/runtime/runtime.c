@@ -35,25 +35,33 @@ static unsigned cpus(void)
     return (unsigned)CPU_COUNT(&set);
 }
 
-/* VOLT_DEBUG is a list of words; so far there is one. Builds that look for mistakes
- * anyway watch always. */
-static bool watched(void)
-{
+/* Builds that look for mistakes anyway watch always. */
 #if defined(POISON) || !defined(__OPTIMIZE__)
-    return true;
+#define WATCHES true
 #else
+#define WATCHES false
+#endif
+
+/* VOLT_DEBUG is a list of words; so far there is one. Of any other it is said that it
+ * does nothing. */
+static bool debug_asks(void)
+{
     static const char word[] = "leaves";
     const char *list = getenv("VOLT_DEBUG");
+    bool asks = false;
 
     while (list && *list) {
         size_t n = strcspn(list, ",");
 
         if (n == sizeof(word) - 1 && strncmp(list, word, n) == 0)
-            return true;
+            asks = true;
+        else if (n > 0)
+            (void)fprintf(stderr,
+                          "libvolt: VOLT_DEBUG has no word \"%.*s\"; its words: %s\n",
+                          (int)n, list, word);
         list += n + (list[n] == ',');
     }
-    return false;
-#endif
+    return asks;
 }
 
 static void *worker_thread(void *arg)
@@ -128,7 +136,7 @@ static int runtime_alloc(unsigned workers, const struct volt_options *opt,
         runtime_release(rt);
         return r;
     }
-    if (watched()) {
+    if (debug_asks() || WATCHES) {
         rt->sched.heap->extra = LEAVES_BYTES;
         driver_set_watched(rt->sched.driver);
     }
@@ -178,7 +186,8 @@ int volt_runtime_shutdown(struct volt_runtime *rt, uint64_t timeout_usec)
 {
     struct task_chain chain = {0};
 
-    assert(!worker_current() || worker_current()->sched != &rt->sched);
+    assert((!worker_current() || worker_current()->sched != &rt->sched) &&
+           "a task cannot end its own runtime");
     if (rt->ended)
         return 0;
     if (!rt->closing) {

@@ -2,8 +2,16 @@
 #include "runtime/runtime.h"
 #include "sched/local.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
+
+/* The task of a state that is to be spawned. */
+static inline struct volt_task *task_to_spawn(void *state)
+{
+    assert(state && "there is no state: volt_task_new() had no memory");
+    return task_of(state);
+}
 
 /* Ends t here and now instead of queueing it. */
 static void refuse(struct volt_task *t, bool counted)
@@ -39,7 +47,7 @@ static inline bool admit(struct sched *s, struct worker *self, struct volt_task 
 
 int volt_task_spawn(void *state, struct volt_join *ret_join)
 {
-    struct volt_task *t = task_of(state);
+    struct volt_task *t = task_to_spawn(state);
     struct sched *s = sched_of(t->rt);
     struct worker *self = self_in(s);
 
@@ -73,7 +81,7 @@ int volt_task_spawn_all(void *const states[], size_t n)
     int r = 0;
 
     for (size_t i = 0; i < n; i++) {
-        struct volt_task *t = task_of(states[i]);
+        struct volt_task *t = task_to_spawn(states[i]);
         struct sched *s = sched_of(t->rt);
 
         if (admit(s, self_in(s), t, NULL))
@@ -87,7 +95,7 @@ int volt_task_spawn_all(void *const states[], size_t n)
 
 int volt_task_spawn_blocking(void *state, struct volt_join *ret_join)
 {
-    struct volt_task *t = task_of(state);
+    struct volt_task *t = task_to_spawn(state);
     struct volt_runtime *rt = t->rt;
 
     if (!admit(&rt->sched, self_in(&rt->sched), t, ret_join))

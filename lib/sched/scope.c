@@ -91,7 +91,7 @@ int volt_scope_init(struct volt_cx *cx, struct volt_scope *s,
     uint32_t extra = heap_of(rt) ? heap_of(rt)->extra : 0;
     size_t stride = (sizeof(struct volt_task) + type->size + extra + 15) & ~(size_t)15;
 
-    assert(s->state == SCOPE_EMPTY);
+    assert(s->state == SCOPE_EMPTY && "the scope has children: volt_scope_fini() first");
     if (type->size > SIZE_MAX / 4 || n > (SIZE_MAX / 4) / stride)
         return -ENOMEM;
     s->block = slab_alloc(heap_of(rt), sizeof(struct volt_task) + n * stride);
@@ -118,7 +118,7 @@ int volt_scope_init(struct volt_cx *cx, struct volt_scope *s,
 
 void *volt_scope_child(const struct volt_scope *s, size_t i)
 {
-    assert(i < s->count);
+    assert(i < s->count && "the scope has no such child");
     return task_state(child(s, i));
 }
 
@@ -327,7 +327,7 @@ static enum volt_poll look_again(struct volt_cx *cx, struct volt_scope *s)
 {
     uint64_t word = vat_u64_load(word_of(s), VAT_ACQ);
 
-    assert(s->parent == cx->task);
+    assert(s->parent == cx->task && "one task awaits a scope");
     if (word == 0) {
         s->state = SCOPE_DONE;
         task_shield_end(cx->task);
@@ -345,7 +345,7 @@ static enum volt_poll look_again(struct volt_cx *cx, struct volt_scope *s)
 
 enum volt_poll volt_scope_poll(struct volt_cx *cx, struct volt_scope *s)
 {
-    assert(s->state != SCOPE_EMPTY);
+    assert(s->state != SCOPE_EMPTY && "the scope is empty");
     if (s->state == SCOPE_NEW)
         return begin(cx, s);
     return s->state == SCOPE_WAITS ? look_again(cx, s) : VOLT_READY;
@@ -353,7 +353,7 @@ enum volt_poll volt_scope_poll(struct volt_cx *cx, struct volt_scope *s)
 
 int volt_scope_status(const struct volt_scope *s, size_t i)
 {
-    assert(i < s->count);
+    assert(i < s->count && "the scope has no such child");
     if (s->state != SCOPE_DONE)
         return -EINPROGRESS;
     return vat_u64_load(&child(s, i)->state, VAT_RLX) & TASK_DROPPED ? -ECANCELED : 0;

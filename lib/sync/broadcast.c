@@ -39,7 +39,7 @@ struct volt_broadcast *volt_broadcast_new(size_t item_size, size_t room)
 
 void volt_broadcast_free(struct volt_broadcast *b)
 {
-    assert(!b || !b->tail);
+    assert((!b || !b->tail) && "somebody still waits");
     free(b);
 }
 

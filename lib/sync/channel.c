@@ -113,7 +113,7 @@ void volt_channel_free(struct volt_channel *ch)
 {
     if (!ch)
         return;
-    assert(!ch->last && !ch->receiver);
+    assert(!ch->last && !ch->receiver && "somebody still waits");
     free(ch->ring);
     free(ch);
 }
@@ -385,10 +385,18 @@ int volt_channel_try_recv(struct volt_channel *ch, void *ret_item)
     return 0;
 }
 
+/* Lock held. Where two wait, nobody would wake one of them. */
+static void check_receiver(const struct volt_channel *ch, const void *receiver)
+{
+    assert((!ch->receiver || ch->receiver == receiver) && "one receives at a time");
+    (void)receiver;
+}
+
 /* The receiver. Nobody will wake it. */
-static void forget_receiver(struct volt_channel *ch)
+static void forget_receiver(struct volt_channel *ch, const void *receiver)
 {
     vlock_lock(&ch->lock);
+    check_receiver(ch, receiver);
     ch->receiver = NULL;
     vat_u32_store(&ch->waiting, 0, VAT_RLX);
     vlock_unlock(&ch->lock);
@@ -400,6 +408,7 @@ static bool register_receiver(struct volt_channel *ch, void *receiver)
     bool found;
 
     vlock_lock(&ch->lock);
+    check_receiver(ch, receiver);
     vat_u32_store(&ch->waiting, 1, VAT_RLX);
     vat_u64_fence(&slot_at(ch, ch->head)->seq);
     found = has_value(ch) || at_end(ch);
@@ -419,7 +428,7 @@ enum volt_poll volt_channel_recv_poll(struct volt_cx *cx, struct volt_channel_re
         return VOLT_PENDING;
     if (r->task) { /* woken, or polled for another reason */
         leaf_seen(cx, r);
-        forget_receiver(ch);
+        forget_receiver(ch, r->task);
         r->task = NULL;
     }
     do {
@@ -445,7 +454,7 @@ void volt_channel_recv_fini(struct volt_channel_recv *r)
     if (!r->task)
         return;
     leaf_left(r->task, r);
-    forget_receiver(r->channel);
+    forget_receiver(r->channel, r->task);
     r->task = NULL;
 }
 

@@ -29,7 +29,7 @@ void volt_mutex_unlock(struct volt_mutex *m)
 
     if (!vat_u64_cas(permits_cell(&m->sem), &s, FREE, VAT_REL, VAT_RLX))
         r = sem_give(&m->sem, 1);
-    assert(r == 0); /* it was not locked */
+    assert(r == 0 && "it was not locked");
     (void)r;
 }
 

@@ -36,7 +36,7 @@ void volt_notify_init(struct volt_notify *n)
 
 void volt_notify_fini(struct volt_notify *n)
 {
-    assert(!n->tail);
+    assert(!n->tail && "somebody still waits");
     (void)n;
 }
 
@@ -127,6 +127,7 @@ static bool take_or_queue(struct volt_notified *w, struct volt_task *task)
     struct volt_notify *n = w->notify;
     bool done;
 
+    assert(n && "the leaf is not initialised");
     if (notified_already(w))
         return true;
     vlock_lock(lock_of(n));

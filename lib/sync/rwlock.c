@@ -50,7 +50,7 @@ void volt_rwlock_read_unlock(struct volt_rwlock *l)
                 ? 0
                 : sem_give(&l->sem, 1);
 
-    assert(r == 0); /* it was not held so */
+    assert(r == 0 && "it was not held so");
     (void)r;
 }
 
@@ -61,7 +61,7 @@ void volt_rwlock_write_unlock(struct volt_rwlock *l)
                 ? 0
                 : sem_give(&l->sem, VOLT_RWLOCK_MAX_READS);
 
-    assert(r == 0); /* it was not held so */
+    assert(r == 0 && "it was not held so");
     (void)r;
 }
 

@@ -77,14 +77,14 @@
 
 void volt_sem_init(struct volt_sem *sem, uint64_t permits, uint64_t max)
 {
-    assert(permits <= max && max <= VOLT_SEM_MAX);
+    assert(permits <= max && max <= VOLT_SEM_MAX && "too many permits");
     *sem = (struct volt_sem){.max = max, .spin = SEM_SPIN_FIRST};
     vat_u64_init(permits_cell(sem), permits << SEM_SHIFT);
 }
 
 void volt_sem_fini(struct volt_sem *sem)
 {
-    assert(!sem->tail);
+    assert(!sem->tail && "somebody still waits");
     (void)sem;
 }
 

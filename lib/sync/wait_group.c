@@ -29,7 +29,7 @@ void volt_wait_group_init(struct volt_wait_group *g, uint64_t count)
 
 void volt_wait_group_fini(struct volt_wait_group *g)
 {
-    assert(!g->tail);
+    assert(!g->tail && "somebody still waits");
     (void)g;
 }
 
@@ -54,7 +54,7 @@ void volt_wait_group_done(struct volt_wait_group *g)
     struct task_chain chain = {0};
     uint64_t n = vat_u64_load(count_cell(g), VAT_RLX);
 
-    assert(n > 0);
+    assert(n > 0 && "more was done than was added");
     while (n > 1)
         if (vat_u64_cas(count_cell(g), &n, n - 1, VAT_REL, VAT_RLX))
             return;
@@ -104,7 +104,8 @@ enum volt_poll volt_wait_group_wait_poll(struct volt_cx *cx,
         if (!done)
             leaf_waits(cx, "volt_wait_group_wait", w);
     } else if (w->waiter.state == WAITER_QUEUED) {
-        assert(w->waiter.task == cx->task);
+        assert(w->waiter.task == cx->task &&
+               "a leaf that waits stays in one task until its _fini");
         done = is_granted(w);
         if (done)
             leaf_seen(cx, w);

@@ -75,7 +75,8 @@ static inline void waiter_unlink(struct volt_waiter **head, struct volt_waiter *
 {
     VAT_WR(&w->task);
     assert(w->invocation != 0 &&
-           (!w->next || (int32_t)(w->invocation - w->next->invocation) > 0));
+           (!w->next || (int32_t)(w->invocation - w->next->invocation) > 0) &&
+           "initialised or freed without its _fini");
     if (w->prev)
         w->prev->next = w->next;
     else
@@ -106,7 +107,7 @@ static inline enum waiter_grant waiter_granted(vlock *lock, struct volt_waiter *
 {
     uint32_t g = vat_u32_load(waiter_grant_cell(w), VAT_ACQ);
 
-    assert(w->task == task); /* a queued leaf stays in one task until its _fini */
+    assert(w->task == task && "a leaf that waits stays in one task until its _fini");
     (void)task;
     if (g == GRANT_NONE) {
         vlock_lock(lock);

@@ -140,7 +140,7 @@ void volt_join_set_free(struct volt_join_set *set)
     if (!set)
         return;
     vlock_lock(&set->lock);
-    assert(!set->waiter);
+    assert(!set->waiter && "a task still awaits the set");
     set->freed = true;
     struct list running = set->running, ended = set->ended;
     vlock_unlock(&set->lock);
@@ -179,7 +179,8 @@ enum volt_poll volt_join_set_next_poll(struct volt_cx *cx, struct volt_join_set_
     vlock_lock(&set->lock);
     m = take(set);
     done = m || !set->running.first;
-    assert(!set->waiter || set->waiter == cx->task);
+    assert((!set->waiter || set->waiter == cx->task) &&
+           "one task awaits a set at a time");
     set->waiter = done ? NULL : cx->task;
     vlock_unlock(&set->lock);
     n->task = done ? NULL : cx->task;

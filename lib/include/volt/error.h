@@ -4,8 +4,8 @@
  * outputs come last, are called ret_ and stay untouched on failure. What only memory can
  * make fail returns a pointer, NULL without memory. Mistakes of the program (unlocking
  * what is not locked) are asserted, which aborts; what comes from outside never is.
- * Otherwise libvolt does not log, exit or abort, unless VOLT_DEBUG asks it to name
- * mistakes (volt_tasks(3)). errno itself means nothing after a call.
+ * Otherwise libvolt does not log, exit or abort, unless VOLT_DEBUG is set, which asks it
+ * to name mistakes (volt_tasks(3)). errno itself means nothing after a call.
  *
  * Words about ownership: a function borrows (looks, during the call, unless it says how
  * long), copies, takes (it is the function's from now on, also on failure if it says so),

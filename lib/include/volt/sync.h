@@ -105,7 +105,7 @@ struct volt_sem_acquire {
 static inline void volt_sem_acquire_init(struct volt_sem_acquire *a, struct volt_sem *sem,
                                          uint64_t n)
 {
-    assert(n >= 1 && n <= sem->max);
+    assert(n >= 1 && n <= sem->max && "nobody could grant that many");
     a->sem = sem;
     a->waiter.granted = a->waiter.state = 0;
     a->waiter.requested = n; /* the rest is filled in when it is queued */

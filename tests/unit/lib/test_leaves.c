@@ -184,10 +184,10 @@ static const struct volt_task_type waits_type = {
     .drop = waits_drop,
 };
 
-/* A runtime that is watched, everything locked, empty or full. */
-static struct volt_runtime *watched(void)
+/* A runtime of that VOLT_DEBUG, everything locked, empty or full. */
+static struct volt_runtime *runtime_with(const char *debug)
 {
-    setenv("VOLT_DEBUG", "other,leaves", 1);
+    setenv("VOLT_DEBUG", debug, 1);
     volt_sem_init(&sem, 1, 2);
     volt_mutex_init(&mutex);
     volt_rwlock_init(&rwlock);
@@ -204,6 +204,11 @@ static struct volt_runtime *watched(void)
     return lone_runtime();
 }
 
+static struct volt_runtime *watched(void)
+{
+    return runtime_with(",leaves,");
+}
+
 static struct volt_join spawn(struct volt_runtime *rt, enum kind kind, bool forgets)
 {
     struct waits *w = volt_task_new(rt, &waits_type);
@@ -218,13 +223,17 @@ static struct volt_join spawn(struct volt_runtime *rt, enum kind kind, bool forg
     return join;
 }
 
-static void forget(int kind)
+static void forget_in(struct volt_runtime *rt, enum kind kind)
 {
-    struct volt_runtime *rt = watched();
-    struct volt_join join = spawn(rt, (enum kind)kind, true);
+    struct volt_join join = spawn(rt, kind, true);
 
     volt_join_cancel(&join);
     (void)lone_join(&join);
+}
+
+static void forget(int kind)
+{
+    forget_in(watched(), (enum kind)kind);
 }
 
 static void test_a_forgotten_leaf_is_named(void **state)
@@ -262,6 +271,24 @@ static void test_a_forgotten_leaf_is_named(void **state)
         assert_non_null(strstr(text, words));
         assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
     }
+}
+
+static void forget_misspelt(int kind)
+{
+    forget_in(runtime_with("leafs,leaves,1"), (enum kind)kind);
+}
+
+static void test_unknown_words_are_named(void **state)
+{
+    static const char words[] =
+        "libvolt: VOLT_DEBUG has no word \"leafs\"; its words: leaves\n"
+        "libvolt: VOLT_DEBUG has no word \"1\"; its words: leaves\n";
+    char text[4096];
+
+    (void)state;
+    assert_true(WIFSIGNALED(in_child(forget_misspelt, SLEEP, text, sizeof(text))));
+    assert_memory_equal(text, words, sizeof(words) - 1);
+    assert_non_null(strstr(text, "has ended, but its volt_sleep "));
 }
 
 struct reader {
@@ -716,6 +743,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_forgotten_leaf_is_named),
+        cmocka_unit_test(test_unknown_words_are_named),
         cmocka_unit_test(test_a_forgotten_descriptor_is_named),
         cmocka_unit_test(test_what_is_finished_or_seen_is_not_named),
         cmocka_unit_test(test_joins_that_were_given_up_are_forgotten),

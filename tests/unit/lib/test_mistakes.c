@@ -21,6 +21,19 @@ enum mistake {
     WORKER_JOINS,
     WORKER_RECEIVES,
     WORKER_RECEIVES_ONE,
+    WORKER_ENDS_ITS_RUNTIME,
+    READS_NOTHING,
+    WRITES_NOTHING,
+    ACCEPTS_NOTHING,
+    CONNECTS_NOTHING,
+    CLEARS_NOTHING,
+    FORGETS_NOTHING,
+    AWAITS_NO_NOTIFY,
+    TWO_RECEIVE,
+    TWO_RECEIVE_BY_TURNS,
+    NOTHING_SPAWNED,
+    NOTHING_SPAWNED_BLOCKING,
+    NOTHING_AMONG_ALL,
     SPAWNED_TWICE,
     SCOPE_GIVEN_UP,
     MISTAKES,
@@ -83,21 +96,130 @@ static enum volt_poll receives_one(struct volt_cx *cx, struct fn_task *f)
     return VOLT_READY;
 }
 
+static enum volt_poll ends_its_runtime(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)f;
+    (void)volt_runtime_shutdown(volt_cx_runtime(cx), 0);
+    return VOLT_READY;
+}
+
+static struct volt_io no_io;
+
+static enum volt_poll reads_nothing(struct volt_cx *cx, struct fn_task *f)
+{
+    ssize_t n;
+
+    return volt_io_read_poll(cx, &no_io, &f->value, sizeof(f->value), &n);
+}
+
+static enum volt_poll writes_nothing(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)f;
+    return volt_io_writable_poll(cx, &no_io);
+}
+
+static enum volt_poll accepts_nothing(struct volt_cx *cx, struct fn_task *f)
+{
+    return volt_io_accept_poll(cx, &no_io, &f->value);
+}
+
+static enum volt_poll connects_nothing(struct volt_cx *cx, struct fn_task *f)
+{
+    struct sockaddr addr = {.sa_family = AF_UNSPEC};
+
+    return volt_io_connect_poll(cx, &no_io, &addr, sizeof(addr), &f->value);
+}
+
+static enum volt_poll clears_nothing(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)cx;
+    (void)f;
+    volt_io_clear_writable(&no_io);
+    return VOLT_READY;
+}
+
+static enum volt_poll forgets_nothing(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)cx;
+    (void)f;
+    volt_io_forget_reader(&no_io);
+    return VOLT_READY;
+}
+
+static enum volt_poll awaits_no_notify(struct volt_cx *cx, struct fn_task *f)
+{
+    static struct volt_notified none;
+
+    (void)f;
+    return volt_notified_poll(cx, &none);
+}
+
+static enum volt_poll (*const polls[MISTAKES])(struct volt_cx *, struct fn_task *) = {
+    [EMPTY_POLL] = polls_nothing,
+    [WORKER_JOINS] = joins,
+    [WORKER_RECEIVES] = receives,
+    [WORKER_RECEIVES_ONE] = receives_one,
+    [WORKER_ENDS_ITS_RUNTIME] = ends_its_runtime,
+    [READS_NOTHING] = reads_nothing,
+    [WRITES_NOTHING] = writes_nothing,
+    [ACCEPTS_NOTHING] = accepts_nothing,
+    [CONNECTS_NOTHING] = connects_nothing,
+    [CLEARS_NOTHING] = clears_nothing,
+    [FORGETS_NOTHING] = forgets_nothing,
+    [AWAITS_NO_NOTIFY] = awaits_no_notify,
+};
+
 static void on_a_worker(enum mistake m)
 {
     struct volt_runtime *rt = lone_runtime();
     struct volt_join other, join;
 
     (void)fn_spawn(rt, never, NULL, &other);
-    if (m == WORKER_JOINS)
-        (void)fn_spawn(rt, joins, &other, &join);
-    else if (m == WORKER_RECEIVES)
-        (void)fn_spawn(rt, receives, NULL, &join);
-    else if (m == WORKER_RECEIVES_ONE)
-        (void)fn_spawn(rt, receives_one, NULL, &join);
-    else
-        (void)fn_spawn(rt, polls_nothing, NULL, &join);
+    (void)fn_spawn(rt, polls[m], &other, &join);
     (void)volt_join_wait(&join);
+}
+
+/* Two leaves of one channel, each of which waits in a task of its own. */
+static struct volt_channel *channel;
+static struct volt_channel_recv recvs[2];
+
+static enum volt_poll awaits(struct volt_cx *cx, struct fn_task *f)
+{
+    return volt_channel_recv_poll(cx, f->arg);
+}
+
+/* Takes what has woken the first receiver before that one is polled. */
+static enum volt_poll awaits_in_its_place(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)volt_channel_try_send(channel, &f->value);
+    (void)volt_channel_recv_poll(cx, &recvs[1]);
+    return volt_channel_recv_poll(cx, &recvs[1]);
+}
+
+static void receive_twice(enum mistake m)
+{
+    struct volt_runtime *rt = lone_runtime();
+    int value;
+
+    channel = volt_channel_new(sizeof(value), 2);
+    for (int i = 0; i < 2; i++)
+        volt_channel_recv_init(&recvs[i], channel, &value);
+    (void)fn_spawn(rt, awaits, &recvs[0], NULL);
+    lone_settle(rt);
+    (void)fn_spawn(rt, m == TWO_RECEIVE ? awaits : awaits_in_its_place, &recvs[1], NULL);
+    lone_settle(rt);
+}
+
+static void spawn_nothing(enum mistake m)
+{
+    void *const states[] = {NULL};
+
+    if (m == NOTHING_SPAWNED)
+        (void)volt_task_spawn(NULL, NULL);
+    else if (m == NOTHING_SPAWNED_BLOCKING)
+        (void)volt_task_spawn_blocking(NULL, NULL);
+    else
+        (void)volt_task_spawn_all(states, 1);
 }
 
 static void spawn_twice(void)
@@ -153,8 +275,12 @@ static void make(int mistake)
 {
     if (mistake <= EMPTY_ADD)
         of_an_empty_handle((enum mistake)mistake);
-    else if (mistake <= WORKER_RECEIVES_ONE)
+    else if (polls[mistake])
         on_a_worker((enum mistake)mistake);
+    else if (mistake <= TWO_RECEIVE_BY_TURNS)
+        receive_twice((enum mistake)mistake);
+    else if (mistake <= NOTHING_AMONG_ALL)
+        spawn_nothing((enum mistake)mistake);
     else if (mistake == SPAWNED_TWICE)
         spawn_twice();
     else
@@ -174,6 +300,20 @@ static void test_each_is_named(void **state)
         [WORKER_JOINS] = {"thread_check", "a worker must not block"},
         [WORKER_RECEIVES] = {"thread_check", "a worker must not block"},
         [WORKER_RECEIVES_ONE] = {"thread_check", "a worker must not block"},
+        [WORKER_ENDS_ITS_RUNTIME] = {"volt_runtime_shutdown",
+                                     "a task cannot end its own runtime"},
+        [READS_NOTHING] = {"registration_of", "the volt_io is not initialised"},
+        [WRITES_NOTHING] = {"registration_of", "the volt_io is not initialised"},
+        [ACCEPTS_NOTHING] = {"registration_of", "the volt_io is not initialised"},
+        [CONNECTS_NOTHING] = {"registration_of", "the volt_io is not initialised"},
+        [CLEARS_NOTHING] = {"registration_of", "the volt_io is not initialised"},
+        [FORGETS_NOTHING] = {"registration_of", "the volt_io is not initialised"},
+        [AWAITS_NO_NOTIFY] = {"take_or_queue", "the leaf is not initialised"},
+        [TWO_RECEIVE] = {"check_receiver", "one receives at a time"},
+        [TWO_RECEIVE_BY_TURNS] = {"check_receiver", "one receives at a time"},
+        [NOTHING_SPAWNED] = {"task_to_spawn", "there is no state"},
+        [NOTHING_SPAWNED_BLOCKING] = {"task_to_spawn", "there is no state"},
+        [NOTHING_AMONG_ALL] = {"task_to_spawn", "there is no state"},
         [SPAWNED_TWICE] = {"task_begin", "spawned twice"},
         [SCOPE_GIVEN_UP] = {"volt_scope_fini", "a scope is awaited to its end"},
     };
