@@ -460,7 +460,7 @@ completions: $(PROGRAMS)
 .PHONY: install uninstall completions
 
 define HELP
-make                 libraries and programs: $(BIN)/
+make                 programs: $(BIN)/; libraries: $(B)/
 make demo            build, run real work through a private voltd, clean up
 make check           all tests of this build (below), 12 min; installs what it needs
 make check-fast      build, lints, unit tests, the broadest integration tests, 3 min

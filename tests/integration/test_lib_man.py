@@ -121,10 +121,9 @@ def literals(text):
 
 
 def example(page):
-    """The code under EXAMPLES, all of it one source."""
+    """The code under EXAMPLES, all of it one source, with its includes."""
     section = re.search(r"^\.Sh EXAMPLES\n(.*?)(?=^\.Sh )", page.read_text(), re.M | re.S)
-    code = "\n".join(literals(section.group(1))) if section else ""
-    return code if not code or "<volt/volt.h>" in code else "#include <volt/volt.h>\n" + code
+    return "\n".join(literals(section.group(1))) if section else ""
 
 
 def compile_example(page, tmp_path, *flags):

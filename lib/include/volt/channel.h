@@ -11,9 +11,9 @@
  * Ownership. _new returns new; _free ends it when nobody uses it any more. Senders and
  * the receiver only borrow it: to keep it alive is the program's business. Threads.
  * Sending and closing: tasks of any runtime, and any thread with the try_ call.
- * Receiving: one task, or one thread, at a time. Memory order. The receiver of a
- * value sees what was written before its send; one that is told of the end sees what was
- * written before closing.
+ * Receiving: one task, or one thread, at a time; where two wait, one asserts. Memory
+ * order. The receiver of a value sees what was written before its send; one that is told
+ * of the end sees what was written before closing.
  *
  * lib/sync/channel.c. */
 #ifndef VOLT_CHANNEL_H

@@ -20,7 +20,8 @@
 
 VOLT_BEGIN_DECLS
 
-/* Private but for deadline_usec, to be read. Zeroed: not armed, and may be finished. */
+/* Private but for deadline_usec, to be read. Zeroed: until time 0, which has passed; may
+ * be finished. */
 struct volt_sleep {
     uint64_t deadline_usec;
     struct volt_sleep *prev, *next;
