@@ -252,6 +252,72 @@ static void test_cancelled_reader_is_forgotten(void **state)
     volt_runtime_free(rt);
 }
 
+/* Gives a read up, and goes on with the same descriptor without another call. */
+struct asker {
+    int at, status;
+    struct volt_io io;
+    struct volt_sleep limit;
+    ssize_t n;
+    char given_up[4], answer[4];
+};
+
+static enum volt_poll asker_poll(struct volt_cx *cx, void *state)
+{
+    struct asker *s = state;
+
+    VOLT_BEGIN(s->at);
+    VOLT_AWAIT_FOR(s->at, s->status, cx, &s->limit, 1000,
+                   volt_io_read_poll(cx, &s->io, s->given_up, 4, &s->n));
+    if (s->status != -ETIMEDOUT)
+        return VOLT_READY;
+    VOLT_AWAIT(s->at, volt_io_write_poll(cx, &s->io, "ask", 4, &s->n));
+    VOLT_AWAIT(s->at, volt_io_read_poll(cx, &s->io, s->answer, 4, &s->n));
+    VOLT_END(s->at);
+}
+
+static void asker_drop(void *state)
+{
+    struct asker *s = state;
+
+    volt_sleep_fini(&s->limit);
+    volt_io_fini(&s->io);
+}
+
+static const struct volt_task_type asker_type = {
+    .name = "asker",
+    .size = sizeof(struct asker),
+    .poll = asker_poll,
+    .drop = asker_drop,
+};
+
+static void test_a_read_that_was_given_up_binds_nothing(void **state)
+{
+    struct volt_runtime *rt = lone_runtime();
+    struct asker *s = volt_task_new(rt, &asker_type);
+    struct volt_join join;
+    char question[4];
+    int fds[2];
+
+    (void)state;
+    assert_non_null(s);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+    assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+    assert_int_equal(volt_io_init(&s->io, rt, fds[0]), 0);
+    lone_spawn(s, &join);
+    assert_int_equal(read(fds[1], question, 4), 4);
+    assert_string_equal(question, "ask");
+    assert_int_equal(write(fds[1], "yes", 4), 4);
+    assert_int_equal(volt_join_wait(&join), 0);
+    s = volt_join_state(&join);
+    assert_int_equal(s->n, 4);
+    assert_string_equal(s->answer, "yes");
+    assert_string_equal(s->given_up, "");
+    volt_join_fini(&join);
+    volt_runtime_free(rt);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 static void test_what_cannot_be_registered(void **state)
 {
     struct volt_runtime *rt = lone_runtime();
@@ -539,6 +605,7 @@ int main(void)
         cmocka_unit_test(test_streams_between_tasks),
         cmocka_unit_test(test_cancelled_writer_leaves_the_reader),
         cmocka_unit_test(test_cancelled_reader_is_forgotten),
+        cmocka_unit_test(test_a_read_that_was_given_up_binds_nothing),
         cmocka_unit_test(test_what_cannot_be_registered),
         cmocka_unit_test(test_shutdown_ends_waiting_and_refuses),
         cmocka_unit_test(test_a_descriptor_has_one_volt_io),
