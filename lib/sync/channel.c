@@ -389,6 +389,7 @@ int volt_channel_try_recv(struct volt_channel *ch, void *ret_item)
 static void check_receiver(const struct volt_channel *ch, const void *receiver)
 {
     assert((!ch->receiver || ch->receiver == receiver) && "one receives at a time");
+    (void)ch;
     (void)receiver;
 }
 
