@@ -17,9 +17,10 @@
  * Deadlines use a timerfd, since epoll_wait() counts whole milliseconds and adds the
  * thread's timer slack. It is set to the absolute time, so it is neither early nor
  * rounded; and only to an earlier one: a deadline that moves away with each operation, as
- * those of timeouts do, costs a sleep that ends early, once. Neither the timerfd nor the eventfd is ever read: each
- * expiry and each write is a new edge, and setting the timer resets its count. A poll may
- * be what meets the edge of a kick, so the loop remembers it until the next sleep. */
+ * those of timeouts do, costs a sleep that ends early, once. Neither the timerfd nor the
+ * eventfd is ever read: each expiry and each write is a new edge, and setting the timer
+ * resets its count. A poll may be what meets the edge of a kick, so the loop remembers it
+ * until the next sleep. */
 #include "driver/loop.h"
 
 #include <errno.h>

@@ -18,8 +18,8 @@ bool ring_take_newer(struct ring *r, uint32_t from, struct task_chain *chain)
     if ((int32_t)(from - real) < 0)
         from = real; /* thieves or the owner have come so far */
     /* Claim all, then offer the older ones again, behind the new head; the new tail
-     * publishes them. Copying upwards overwrites no slot that is still to be read: tail + k
-     * lies behind real + k, by the capacity at most. */
+     * publishes them. Copying upwards overwrites no slot that is still to be read: tail +
+     * k lies behind real + k, by the capacity at most. */
     if (from == tail ||
         !vat_u64_cas(&r->head, &head, ring_pack(tail, tail), VAT_RLX, VAT_RLX))
         return false;

@@ -83,8 +83,8 @@ static inline struct volt_task *ring_slot(struct ring *r, uint32_t position)
 }
 
 /* Owner thread only. Moves what lies at position `from` and behind it to the end of the
- * chain, oldest first; what is older stays. Returns false, and has moved nothing, during a
- * theft, or if nothing lies there. */
+ * chain, oldest first; what is older stays. Returns false, and has moved nothing, during
+ * a theft, or if nothing lies there. */
 bool ring_take_newer(struct ring *r, uint32_t from, struct task_chain *chain);
 
 /* Owner thread only. The rest of ring_push(), without room. */
