@@ -7,6 +7,8 @@
  *                  connection, then reads from every one. A task per connection. Per
  *                  answer
  *   skew           20,000 tasks from one, 90 % of 100 ns, 10 % of 20 us; per task
+ *   turns          1,000 tasks that wake themselves, with polls of 5 us: the longest time
+ *                  between two polls of one task, in rounds of all of them
  *   fork_join      fib(24) with a task per call, both children awaited; per task
  *   fork_scope     fib(28) likewise, but the children are a scope's; per task
  *   fork_10k       a task spawns 10,000 with handles and awaits them; per task
@@ -24,6 +26,9 @@ enum {
     SKEWED = 20000,
     SHORT_NS = 100,
     LONG_NS = 20000,
+    TURNERS = 1000,
+    TURNS = 100,
+    TURN_NS = 5000,
     FIB = 24,
     FIB_CALLS = 150049,
     FIB_SCOPE = 28,
@@ -145,6 +150,57 @@ static void skew(const struct bench_workload *w, double *ret)
 static double limit_skew(void)
 {
     return (SHORT_NS * 0.9 + LONG_NS * 0.1) / bench_processors();
+}
+
+/* --- turns */
+
+struct turner {
+    uint64_t last, longest;
+    int left, index;
+};
+
+static double gaps[TURNERS];
+
+static enum volt_poll turner_poll(struct volt_cx *cx, void *state)
+{
+    struct turner *t = state;
+    uint64_t now = bench_now();
+
+    if (t->last && now - t->last > t->longest)
+        t->longest = now - t->last;
+    t->last = now;
+    bench_burn(TURN_NS);
+    if (--t->left > 0) {
+        volt_cx_wake(cx);
+        return VOLT_PENDING;
+    }
+    gaps[t->index] = (double)t->longest;
+    bench_task_done();
+    return VOLT_READY;
+}
+BENCH_TYPE(turner, sizeof(struct turner));
+
+static void turns(const struct bench_workload *w, double *ret)
+{
+    struct volt_runtime *rt = bench_runtime(bench_workers());
+    unsigned workers =
+        bench_workers() < bench_processors() ? bench_workers() : bench_processors();
+
+    (void)w;
+    bench_tasks_expect(TURNERS);
+    for (int i = 0; i < TURNERS; i++) {
+        struct turner *t = bench_task(rt, &turner_type);
+
+        *t = (struct turner){.left = TURNS, .index = i};
+        bench_spawn(t);
+    }
+    bench_gate_wait();
+    ret[0] = bench_quantile(gaps, TURNERS, 1) * workers / ((double)TURNERS * TURN_NS);
+}
+
+static double one_round(void)
+{
+    return 1;
 }
 
 /* --- fork and join */
@@ -390,6 +446,7 @@ static const struct bench_workload workloads[] = {
     {"echo_4", LOAD(NULL), echo, 4, false},
     {"echo_64", LOAD(NULL), echo, 64, false},
     {"skew", LOAD(limit_skew), skew, 0, false},
+    {"turns", {{"longest", "rounds", one_round, false}}, turns, 0, false},
     {"fork_join", LOAD(NULL), fork_join, 0, false},
     {"fork_scope", LOAD(NULL), fork_scope, 0, false},
     {"fork_10k", LOAD(NULL), fork_10k, 0, false},

@@ -304,7 +304,7 @@ struct volt_task *worker_take_global(struct worker *w, enum inject_share share)
     }
     spill_more = false;
     if (turn) {
-        n += inject_take(&s->spill, share, workers, max - n, got + n, &spill_more);
+        n += inject_take(&s->spill, INJECT_IDLE, workers, max - n, got + n, &spill_more);
         w->mark = ring_last(&w->ring) + (n > 1 ? n - 1 : 0);
     }
     return n == 0 ? NULL : taken(w, got, n, more || spill_more);

@@ -4,8 +4,9 @@
  * its worker's, of slots of 64 us. It never fires early. It fires late by a slot at most,
  * or, where timers follow each other closely, by 0.3 ms, so that several are fired at a
  * time; beyond that only for as long as the system takes to wake a thread, or while every
- * worker is busy, until the first of them is done with the poll it is in. One worker in a
- * long poll delays nobody else's timers.
+ * worker is busy, until one looks at the timers: 0.5 ms, and the poll that it is in; its
+ * task then comes behind those that can run. One worker in a long poll delays nobody
+ * else's timers.
  *
  * All times are microseconds of the monotonic clock, volt_now_usec(), which does not
  * count suspension and is not set by anybody.
