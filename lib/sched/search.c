@@ -274,8 +274,10 @@ static bool take_turns(struct worker *w)
     if (w->clock - w->last_turn < TURN_NS)
         return false;
     w->last_turn = w->clock;
-    if (ring_take_newer(&w->ring, w->mark, &newer))
+    if (ring_take_newer(&w->ring, w->mark, &newer)) {
         inject_push(&s->spill, &newer);
+        sched_notify(s, w); /* INJ-1 */
+    }
     return true;
 }
 
