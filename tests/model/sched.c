@@ -10,7 +10,7 @@
 #include "mcx.h"
 #include "sched/local.h"
 
-#define TASKS 5
+#define TASKS 5 /* one more than a ring holds */
 
 enum kind {
     PLAIN,  /* ends at once */
@@ -365,15 +365,28 @@ static void setup_overflow(void)
     expected = TASKS;
 }
 
-/* Of what its ring throws out worker 0 takes one by its periodic look: task 2, which waits
- * for the last. */
+/* Of what was thrown out of its ring worker 0 takes a part, since all are awake, by its
+ * periodic look: task 1, which waits for the rest. */
 static void setup_spill(void)
+{
+    start(3);
+    for (int i = 0; i < 3; i++)
+        make(i, PLAIN);
+    job_of(task[1])->kind = WAITER;
+    job_of(task[1])->awaited = 2;
+    expected = 3;
+    clock_step = 2 * VOLT_TARGET_GLOBAL_LATENCY_NS;
+}
+
+/* Task 4 was thrown out of worker 0's ring. Task 3 has come there since, and goes behind
+ * it when task 0 has had its poll; of what stays the first waits for the other one. */
+static void setup_turns(void)
 {
     start(2);
     for (int i = 0; i < TASKS; i++)
         make(i, PLAIN);
-    job_of(task[2])->kind = WAITER;
-    job_of(task[2])->awaited = TASKS - 1;
+    job_of(task[1])->kind = WAITER;
+    job_of(task[1])->awaited = 2;
     expected = TASKS;
     clock_step = 2 * VOLT_TARGET_GLOBAL_LATENCY_NS;
 }
@@ -419,6 +432,33 @@ static void worker_parent(void)
 static void worker_full(void)
 {
     worker_with(0, TASKS - 1);
+}
+
+/* Awake, with so many tasks in its ring, and the next ones thrown out of it. */
+static void worker_with_thrown_out(int own, int out)
+{
+    struct worker *w = &sched->worker[mcx_self()];
+    struct task_chain chain = {0};
+
+    mcx_daemon();
+    worker_set_current(w);
+    for (int i = 0; i < own; i++)
+        worker_push(w, task[i]);
+    for (int i = own; i < own + out; i++)
+        task_chain_push(&chain, task[i]);
+    worker_overflow(w, &chain);
+    w->mark = ring_last(&w->ring) - 1;
+    worker_main(w);
+}
+
+static void worker_spill(void)
+{
+    worker_with_thrown_out(1, 2);
+}
+
+static void worker_turns(void)
+{
+    worker_with_thrown_out(4, 1);
 }
 
 static void submit(int i)
@@ -776,9 +816,21 @@ static const struct mcx_scenario scenarios[] = {
         .promise = "what a busy worker leaves of it is announced (INJ-1)",
         .setup = setup_spill,
         .finish = finish,
-        .threads = {{"worker 0", worker_full},
+        .threads = {{"worker 0", worker_spill},
                     {"worker 1", worker},
+                    {"worker 2", worker},
                     {"lock holder", spill_lock_holder}},
+        .preempt = 2,
+        .stale = 0,
+        .dfs = 20000,
+        .random = 6000,
+    },
+    {
+        .name = "turns",
+        .promise = "what goes behind it, and what then stays in the ring, is announced",
+        .setup = setup_turns,
+        .finish = finish,
+        .threads = {{"worker 0", worker_turns}, {"worker 1", worker}},
         .preempt = 2,
         .stale = 0,
         .dfs = 20000,
