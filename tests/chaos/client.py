@@ -23,7 +23,7 @@ class Load:
         self.house, self.seed, self.backlog, self.faults = house, seed, backlog, faults
         self.timeouts = timeouts        # share of jobs that are ended by theirs,
         self.patience = patience        # which is so many microseconds
-        self.errors = errors            # submissions may be refused
+        self.errors = errors            # the disk fails: what needs it may be refused
         self.stop = threading.Event()
         self.gate = threading.Event()   # open: submit
         self.findings = []
@@ -75,6 +75,8 @@ class Load:
 # What an act may be answered: its job has been purged, or forgotten with its daemon, has printed
 # nothing, or voltd ends.
 ALLOWED = {"org.voltd.jobs.NoSuchJob", "org.voltd.logs.NoOutput", "org.voltd.jobs.ShuttingDown"}
+# Where the disk fails.
+OF_ERRORS = {"org.voltd.logs.OutputUnreadable", "org.voltd.jobs.StoreUnavailable"}
 
 
 class Gone(Exception):
@@ -200,7 +202,7 @@ class Client:
 
     def failed(self, method, reply):
         error = reply.get("error")
-        if error and error not in ALLOWED:
+        if error and error not in ALLOWED | (OF_ERRORS if self.load.errors else set()):
             self.load.findings.append(f"invented: {method} was refused: {reply}")
         return error is not None
 
