@@ -108,7 +108,8 @@ def test_a_job_is_born_in_its_cgroup_and_takes_it_along(system, cgroups):
 
 def test_a_cancel_ends_all_of_it_whoever_it_is(system, cgroups):
     job, pids = start_fleeing(system, cgroups)
-    assert sorted(pathlib.Path(f"/proc/{pid}").stat().st_uid for pid in pids) == [0, ALICE, ALICE, ALICE]
+    until(lambda: sorted(pathlib.Path(f"/proc/{pid}").stat().st_uid for pid in pids) == [0, ALICE, ALICE, ALICE],
+          "the set-uid program to be executed")
     assert call(system, ALICE, "voltctl", "cancel", job).returncode == 0
     until(lambda: "cancelled" in state(system, ALICE, job), "its end")
     assert not any(map(alive, pids))
