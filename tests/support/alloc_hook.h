@@ -26,28 +26,32 @@ __attribute__((unused)) static uint64_t hook_count(void)
     return vat_u64_load(&hook_calls, VAT_RLX);
 }
 
-/* From here on call number n fails, 0: none; for_good: all from n on. */
+/* From here on call number n fails, 0: none; for_good: all from n on. Other threads are
+ * calling: meanwhile none fails. */
 static void hook_arm(uint64_t n, bool for_good)
 {
+    vat_u64_store(&hook_fail, 0, VAT_RLX);
     vat_u64_store(&hook_calls, 0, VAT_RLX);
     vat_u32_store(&hook_for_good, for_good, VAT_RLX);
     vat_u64_store(&hook_fail, n, VAT_RLX);
 }
 
-/* One more call: whether it is the one. */
-static bool hook_hits(void)
+/* One more call, of those that fail or of those that are interrupted: whether it is the
+ * one. Not where the other kind has been armed since. */
+static bool hook_hits(bool interrupts)
 {
     if (hook_spares)
         return false;
     uint64_t n = vat_u64_add(&hook_calls, 1, VAT_RLX) + 1;
     uint64_t fail = vat_u64_load(&hook_fail, VAT_RLX);
 
-    return fail && (n == fail || (n > fail && vat_u32_load(&hook_for_good, VAT_RLX)));
+    return fail && (n == fail || (n > fail && vat_u32_load(&hook_for_good, VAT_RLX))) &&
+           vat_u32_load(&hook_interrupts, VAT_RLX) == interrupts;
 }
 
 static bool hook_fails(void)
 {
-    return !vat_u32_load(&hook_interrupts, VAT_RLX) && hook_hits();
+    return !vat_u32_load(&hook_interrupts, VAT_RLX) && hook_hits(false);
 }
 
 static void *hook_got(void *p)

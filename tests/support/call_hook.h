@@ -28,6 +28,7 @@
 /* From here on the n-th call that a signal can interrupt is; 0: none. */
 __attribute__((unused)) static void hook_arm_interrupts(uint64_t n)
 {
+    hook_arm(0, false);
     vat_u32_store(&hook_interrupts, n > 0, VAT_RLX);
     hook_arm(n, false);
 }
@@ -37,7 +38,7 @@ static bool hook_call_fails(int error, bool is_slow)
 {
     const bool interrupts = vat_u32_load(&hook_interrupts, VAT_RLX);
 
-    if ((interrupts && !is_slow) || !hook_hits())
+    if ((interrupts && !is_slow) || !hook_hits(interrupts))
         return false;
     errno = interrupts ? EINTR : error;
     return true;
