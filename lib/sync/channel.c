@@ -250,8 +250,7 @@ static bool push_past(struct volt_channel *ch, const void *item)
 
 /* Lock held. The ring is full as far as push() can tell: queues, or finds room after
  * all. */
-static enum push queue(struct volt_channel *ch, struct volt_channel_send *s,
-                       struct volt_task *task)
+static enum push queue(struct volt_channel *ch, struct volt_channel_send *s, void *sender)
 {
     uint64_t t;
     enum push r;
@@ -270,12 +269,12 @@ static enum push queue(struct volt_channel *ch, struct volt_channel_send *s,
             return SENT;
         }
     }
-    waiter_link(&ch->first, &ch->last, &s->waiter, task);
+    waiter_link(&ch->first, &ch->last, &s->waiter, sender);
     return FULL;
 }
 
-/* The first poll. False: queued. */
-static bool send_or_queue(struct volt_channel_send *s, struct volt_task *task)
+/* The first poll, or a thread that waits (task/thread.h). False: queued. */
+static bool send_or_queue(struct volt_channel_send *s, void *sender)
 {
     struct volt_channel *ch = s->channel;
     enum push r;
@@ -284,7 +283,7 @@ static bool send_or_queue(struct volt_channel_send *s, struct volt_task *task)
     r = push(ch, s->item, &t);
     if (r == FULL) {
         vlock_lock(&ch->lock);
-        r = queue(ch, s, task);
+        r = queue(ch, s, sender);
         vlock_unlock(&ch->lock);
     }
     if (r == SENT)
@@ -315,6 +314,18 @@ enum volt_poll volt_channel_send_poll(struct volt_cx *cx, struct volt_channel_se
     return VOLT_READY;
 }
 
+int volt_channel_send_wait(struct volt_channel_send *s)
+{
+    struct waiting_thread self;
+
+    thread_check();
+    assert(s->waiter.state == WAITER_NEW && "one value is sent once");
+    if (!send_or_queue(s, thread_begin(&self)))
+        thread_wait(&self);
+    s->waiter.state = WAITER_DONE;
+    return volt_channel_send_status(s);
+}
+
 int volt_channel_send_status(const struct volt_channel_send *s)
 {
     return vat_u32_load(waiter_grant_cell(&s->waiter), VAT_RLX) == GRANT_CLOSED ? -EPIPE
@@ -337,6 +348,20 @@ void volt_channel_send_fini(struct volt_channel_send *s)
     s->waiter.state = WAITER_DONE;
 }
 
+/* Lock held; w is unlinked. A thread may be gone as soon as it is woken. */
+static void grant_sender(struct volt_waiter *w, enum waiter_grant grant,
+                         struct task_chain *chain)
+{
+    void *sender = w->task;
+
+    if (!is_thread(sender)) {
+        waiter_grant(w, grant, chain);
+        return;
+    }
+    vat_u32_store(waiter_grant_cell(w), grant, VAT_RLX);
+    thread_wake(sender);
+}
+
 /* The receiver, after it has freed a slot and seen that senders wait. */
 static void put_in_values(struct volt_channel *ch)
 {
@@ -350,7 +375,7 @@ static void put_in_values(struct volt_channel *ch)
         if (!push_past(ch, s->item))
             break;
         waiter_unlink(&ch->first, &ch->last, w);
-        waiter_grant(w, GRANT_YES, &chain);
+        grant_sender(w, GRANT_YES, &chain);
     }
     no_sender_left(ch);
     vlock_unlock(&ch->lock);
@@ -481,7 +506,7 @@ void volt_channel_close(struct volt_channel *ch)
         struct volt_waiter *w = ch->last;
 
         waiter_unlink(&ch->first, &ch->last, w);
-        waiter_grant(w, GRANT_CLOSED, &chain);
+        grant_sender(w, GRANT_CLOSED, &chain);
     }
     no_sender_left(ch);
     void *thread = take_receiver(ch, &chain);

@@ -170,6 +170,13 @@ static void setup_thread(void)
     start(VALUES);
 }
 
+static void setup_sending_thread(void)
+{
+    start(VALUES);
+    (void)spawn_sender(1, 1, NULL);
+    (void)spawn_receiver(NULL);
+}
+
 static void setup_cancel(void)
 {
     start(VALUES);
@@ -219,8 +226,27 @@ static void try_sender(void)
         sent[v] = r == 0;
         refused[v] = r != 0;
     }
-    VAT_WR(&written);
-    volt_channel_close(ch);
+    closer();
+}
+
+static void sending_thread(void)
+{
+    struct volt_channel_send send;
+
+    for (int v = 0; v < 3; v++) {
+        volt_channel_send_init(&send, ch, &v);
+        int r = volt_channel_send_wait(&send);
+
+        MCX_CHECK(r == 0 || r == -EPIPE);
+        (r == 0 ? sent : refused)[v] = true;
+        volt_channel_send_fini(&send);
+    }
+}
+
+static void sending_thread_closes(void)
+{
+    sending_thread();
+    closer();
 }
 
 static void receiving_thread(void)
@@ -310,6 +336,26 @@ static const struct mcx_scenario scenarios[] = {
         .threads = {{"thread", receiving_thread}, {"sender", try_sender}},
         .preempt = 3,
         .stale = 2,
+    },
+    {
+        .name = "sending-thread",
+        .promise = "a thread waits to send beside a task, and closes: all of its arrive",
+        .setup = setup_sending_thread,
+        .finish = finish_ended,
+        .threads = {{"executor", executor_run}, {"thread", sending_thread_closes}},
+        .preempt = 2,
+        .stale = 1,
+    },
+    {
+        .name = "sending-thread-close",
+        .promise = "closing against a thread that sends: each value is answered",
+        .setup = setup_try,
+        .finish = finish_ended,
+        .threads = {{"executor", executor_run},
+                    {"thread", sending_thread},
+                    {"closer", closer}},
+        .preempt = 2,
+        .stale = 1,
     },
     {
         .name = "cancel-close",

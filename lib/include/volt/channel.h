@@ -10,8 +10,8 @@
  *
  * Ownership. _new returns new; _free ends it when nobody uses it any more. Senders and
  * the receiver only borrow it: to keep it alive is the program's business. Threads.
- * Sending and closing: tasks of any runtime, and any thread with the try_ call.
- * Receiving: one task, or one thread, at a time; where two wait, one asserts. Memory
+ * Sending and closing: tasks of any runtime, and any thread, with the calls that say
+ * so. Receiving: one task, or one thread, at a time; where two wait, one asserts. Memory
  * order. The receiver of a value sees what was written before its send; one that is told
  * of the end sees what was written before closing.
  *
@@ -65,6 +65,9 @@ VOLT_API enum volt_poll volt_channel_send_poll(struct volt_cx *cx,
                                                struct volt_channel_send *s);
 /* After READY: 0, or -EPIPE. */
 VOLT_API int volt_channel_send_status(const struct volt_channel_send *s);
+/* Instead of polling: blocks the calling thread, which is no worker's, until the value is
+ * sent, in its turn among all that wait, or the channel closed. Returns that status. */
+VOLT_API int volt_channel_send_wait(struct volt_channel_send *s);
 /* In every state. The value of one that waits is not sent, unless it just has been. */
 VOLT_API void volt_channel_send_fini(struct volt_channel_send *s);
 

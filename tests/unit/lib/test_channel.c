@@ -4,6 +4,7 @@
 #include "tests/support/lone.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -331,29 +332,61 @@ static const struct volt_task_type collector_type = {
     .poll = collector_poll,
 };
 
+struct thread {
+    pthread_t id;
+    struct volt_channel *ch;
+    uint64_t from;
+};
+
+static void *send_many(void *arg)
+{
+    const struct thread *t = arg;
+    struct volt_channel_send send;
+
+    for (uint64_t n = 0, value; n < EACH; n++) {
+        value = t->from << 32 | n;
+        volt_channel_send_init(&send, t->ch, &value);
+        FN_CHECK(volt_channel_send_wait(&send) == 0);
+        volt_channel_send_fini(&send);
+    }
+    return NULL;
+}
+
+/* Half of them tasks, half of them threads. */
+static void run_senders(struct volt_runtime *rt, struct volt_channel *ch)
+{
+    struct volt_join tasks[SENDERS / 2];
+    struct thread threads[SENDERS / 2];
+
+    for (int i = 0; i < SENDERS / 2; i++) {
+        struct many *m = volt_task_new(rt, &many_type);
+
+        m->ch = threads[i].ch = ch;
+        m->from = (uint64_t)i;
+        threads[i].from = (uint64_t)i + SENDERS / 2;
+        assert_int_equal(volt_task_spawn(m, &tasks[i]), 0);
+        assert_int_equal(pthread_create(&threads[i].id, NULL, send_many, &threads[i]), 0);
+    }
+    for (int i = 0; i < SENDERS / 2; i++) {
+        assert_int_equal(volt_join_wait(&tasks[i]), 0);
+        volt_join_fini(&tasks[i]);
+        assert_int_equal(pthread_join(threads[i].id, NULL), 0);
+    }
+}
+
 static void run_many(size_t room)
 {
     struct volt_options opt = {.workers = 4};
     struct volt_runtime *rt;
     struct volt_channel *ch = volt_channel_new(sizeof(uint64_t), room);
-    struct volt_join senders[SENDERS], end;
+    struct volt_join end;
     struct collector *c;
 
     assert_int_equal(volt_runtime_new(&opt, &rt), 0);
     c = volt_task_new(rt, &collector_type);
     c->ch = ch;
     assert_int_equal(volt_task_spawn(c, &end), 0);
-    for (uint64_t i = 0; i < SENDERS; i++) {
-        struct many *m = volt_task_new(rt, &many_type);
-
-        m->ch = ch;
-        m->from = i;
-        assert_int_equal(volt_task_spawn(m, &senders[i]), 0);
-    }
-    for (int i = 0; i < SENDERS; i++) {
-        assert_int_equal(volt_join_wait(&senders[i]), 0);
-        volt_join_fini(&senders[i]);
-    }
+    run_senders(rt, ch);
     volt_channel_close(ch);
     assert_int_equal(volt_join_wait(&end), 0);
     c = volt_join_state(&end);
@@ -362,6 +395,35 @@ static void run_many(size_t room)
         assert_int_equal(c->next[i], EACH);
     volt_join_fini(&end);
     volt_runtime_free(rt);
+    volt_channel_free(ch);
+}
+
+static void *send_one(void *arg)
+{
+    struct volt_channel_send send;
+    int value = 3;
+
+    volt_channel_send_init(&send, arg, &value);
+    FN_CHECK(volt_channel_send_wait(&send) == -EPIPE);
+    volt_channel_send_fini(&send);
+    return NULL;
+}
+
+/* One that waits at a full channel, or comes when it is closed. */
+static void test_closing_answers_a_thread(void **state)
+{
+    struct volt_channel *ch = volt_channel_new(sizeof(int), 2);
+    pthread_t thread;
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(volt_channel_try_send(ch, &i), 0);
+    assert_int_equal(pthread_create(&thread, NULL, send_one, ch), 0);
+    volt_channel_close(ch);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect(ch, 0);
+    expect(ch, 1);
+    assert_int_equal(volt_channel_try_recv(ch, &(int){0}), -EPIPE);
     volt_channel_free(ch);
 }
 
@@ -383,6 +445,7 @@ int main(void)
         cmocka_unit_test(test_A_15_a_cancelled_sender_sends_nothing),
         cmocka_unit_test(test_closing_answers_those_that_wait),
         cmocka_unit_test(test_the_receiver_waits_and_may_go),
+        cmocka_unit_test(test_closing_answers_a_thread),
         cmocka_unit_test(test_many_senders_each_in_its_order),
     };
 
