@@ -10,7 +10,7 @@ SINGLE := \
     test_explain test_fields test_file test_frame test_global_interval test_hash_table test_hold \
     test_holding test_hooks test_id_range test_idle test_ids test_idset test_index test_index_list \
     test_inject test_interned test_job test_json test_keeper_log test_keeper_protocol test_keeper_start \
-    test_keys test_known_texts test_launch test_lease_files test_leases test_lent test_list test_log \
+    test_keys test_known_texts test_lanes test_launch test_lease_files test_leases test_lent test_list test_log \
     test_owners test_pack test_packed test_post test_postings test_progress test_queue_lists test_queues \
     test_record_damage test_replacement test_reserve test_resources test_retry test_ring test_rlimit \
     test_rng test_search test_session test_session_env test_shell_words test_siphash test_spec \

@@ -1,71 +1,15 @@
 /* The owner's side of the scheduler without threads: where tokens go, in which order they
- * come out, who is woken. The test thread plays the workers. Named by the flaws of the
- * Volt documentation: F-B1, F-C4, F-D1, F-D2, F-D4, F-H3, F-H6, F-H7 and the rule
- * INJ-1. */
+ * come out, who is woken. The global queue is in test_lanes.c. Named by the flaws of the
+ * Volt documentation: F-B1, F-D1, F-D2, F-D4, F-H3, F-H6, F-H7. */
+#include "tests/support/played_workers.h"
 #include "base/clock.h"
 #include "driver/driver.h"
-#include "sched/local.h"
-
-#include <string.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-
-enum { WORKERS = 3, TASKS = 4 * RING_CAPACITY };
-
-static struct sched *s;
-static struct worker *w;
-static struct volt_task task[TASKS];
-static struct volt_cx cx[WORKERS];
-
-static int setup(void **state)
-{
-    static struct sched sched[2];
-    static struct worker worker[2][WORKERS];
-
-    (void)state;
-    memset(sched, 0, sizeof(sched));
-    memset(worker, 0, sizeof(worker));
-    for (int i = 0; i < 2; i++)
-        sched_init(&sched[i], worker[i], WORKERS, true, 1);
-    s = sched;
-    w = worker[0];
-    for (int i = 0; i < WORKERS; i++) {
-        cx[i] = (struct volt_cx){.worker = &w[i], .budget = VOLT_BUDGET_PER_POLL};
-        w[i].cx = &cx[i];
-    }
-    memset(task, 0, sizeof(task));
-    for (int i = 0; i < TASKS; i++)
-        task[i].rt = (struct volt_runtime *)(void *)s;
-    worker_set_current(NULL);
-    return 0;
-}
-
-/* Worker i sleeps; it is found at rest, so the verdict of its park is of no interest. */
-static void sleep_worker(uint32_t i)
-{
-    bool look = idle_park(&s->idle, i, false);
-
-    (void)look;
-}
-
-static bool claimed(uint32_t i)
-{
-    return vat_u32_load(&w[i].park.word, VAT_RLX) == PARK_NOTIFIED;
-}
-
-static uint32_t inject(uint32_t from, uint32_t n)
-{
-    struct task_chain chain = {0};
-
-    for (uint32_t i = 0; i < n; i++)
-        task_chain_push(&chain, &task[from + i]);
-    inject_push(&s->inject, &chain);
-    return n;
-}
 
 static void l2_the_newest_goes_to_the_slot_the_previous_to_the_ring(void **state)
 {
@@ -148,118 +92,6 @@ static void f_h7_local_pushes_wake_a_worker(void **state)
     assert_int_equal(vat_u64_load(&w[0].count.wakeups_skipped, VAT_RLX), 1);
 }
 
-static void f_c4_overflow_is_announced(void **state)
-{
-    (void)state;
-    for (int i = 0; i < RING_CAPACITY; i++)
-        worker_push(&w[0], &task[i]);
-    sleep_worker(1);
-    worker_push(&w[0], &task[RING_CAPACITY]);
-    assert_true(claimed(1));
-    assert_int_equal(inject_len(&s->spill), RING_HALF + 1);
-    assert_int_equal(ring_len(&w[0].ring), RING_HALF);
-    assert_int_equal(vat_u64_load(&w[0].count.overflows, VAT_RLX), 1);
-}
-
-static void a_long_chain_fills_the_ring_and_the_rest_is_announced(void **state)
-{
-    struct task_chain chain = {0};
-
-    (void)state;
-    sleep_worker(1);
-    worker_set_current(&w[0]);
-    for (int i = 0; i < RING_CAPACITY + 10; i++)
-        task_chain_push(&chain, &task[i]);
-    sched_submit_chain(&chain);
-    assert_null(chain.head);
-    assert_int_equal(ring_len(&w[0].ring), RING_CAPACITY);
-    assert_int_equal(inject_len(&s->spill), 10);
-    assert_true(claimed(1));
-}
-
-static void g7_injected_work_does_not_wait_behind_overflow(void **state)
-{
-    struct task_chain chain = {0};
-
-    (void)state;
-    for (int i = 0; i < 300; i++)
-        task_chain_push(&chain, &task[i]);
-    inject_push(&s->spill, &chain);
-    inject(500, 1);
-    w[0].clock += 1000000;
-    assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[500]);
-    assert_ptr_equal(worker_local(&w[0]), &task[0]); /* which goes on all the same */
-}
-
-/* What has come to the ring since the last turn goes behind what full rings have thrown
- * out; what was there before stays, and so does what was fetched. */
-static void full_rings_and_what_they_threw_out_take_turns(void **state)
-{
-    struct task_chain chain = {0};
-    struct volt_task *t;
-    uint32_t rest;
-    bool more;
-    int turned = 0;
-
-    (void)state;
-    worker_push(&w[0], &task[900]);
-    assert_null(worker_take_global(&w[0], INJECT_PERIODIC)); /* the first turn */
-    for (int i = 0; i < 300; i++)
-        task_chain_push(&chain, &task[i]);
-    inject_push(&s->spill, &chain);
-    worker_push(&w[0], &task[901]);
-    w[0].clock += 1000000;
-    assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[0]);
-    rest = inject_len(&s->spill);
-    assert_ptr_equal(worker_local(&w[0]), &task[900]);
-    assert_ptr_equal(worker_local(&w[0]), &task[1]);
-    worker_push(&w[0], &task[1]);
-    assert_null(worker_take_global(&w[0], INJECT_PERIODIC)); /* too early */
-    assert_int_equal(inject_len(&s->spill), rest);
-    w[0].clock += 1000000;
-    assert_non_null(worker_take_global(&w[0], INJECT_PERIODIC));
-    assert_ptr_equal(worker_local(&w[0]), &task[2]);
-    while (inject_take(&s->spill, INJECT_IDLE, 1, 1, &t, &more)) {
-        if (t == &task[901])
-            assert_int_equal(turned++, 0);
-        if (t == &task[1])
-            assert_int_equal(turned++, 1);
-    }
-    assert_int_equal(turned, 2);
-}
-
-static void g7_a_glance_takes_one_from_outside(void **state)
-{
-    struct task_chain chain = {0};
-
-    (void)state;
-    task_chain_push(&chain, &task[0]);
-    inject_push(&s->spill, &chain);
-    assert_null(worker_glance(&w[0]));
-    inject(1, 3);
-    sleep_worker(1);
-    worker_push(&w[0], &task[9]);
-    assert_ptr_equal(worker_glance(&w[0]), &task[1]); /* at once: past the ring */
-    assert_int_equal(ring_len(&w[0].ring), 1);
-    assert_int_equal(inject_len(&s->inject), 2);
-    assert_true(claimed(1)); /* INJ-1 */
-}
-
-/* What was fetched to the ring came before it. */
-static void a_glance_passes_nothing_that_was_fetched(void **state)
-{
-    (void)state;
-    inject(1, 3);
-    assert_ptr_equal(worker_take_global(&w[0], INJECT_IDLE), &task[1]);
-    inject(9, 1);
-    assert_null(worker_glance(&w[0]));
-    assert_ptr_equal(worker_local(&w[0]), &task[2]);
-    assert_null(worker_glance(&w[0]));
-    assert_ptr_equal(worker_local(&w[0]), &task[3]);
-    worker_push(&w[0], &task[20]); /* came later */
-    assert_ptr_equal(worker_glance(&w[0]), &task[9]);
-}
-
 static void f_d1_other_threads_go_through_the_global_queue(void **state)
 {
     (void)state;
@@ -302,61 +134,6 @@ static void f_b1_a_batch_can_be_stolen(void **state)
     assert_ptr_equal(worker_search(&w[2]), &task[1]);
     assert_int_equal(vat_u64_load(&w[2].count.steal_ops, VAT_RLX), 1);
     assert_int_equal(vat_u64_load(&w[2].count.stolen, VAT_RLX), 8);
-}
-
-static void inj_1_what_a_busy_consumer_leaves_is_announced(void **state)
-{
-    (void)state;
-    sleep_worker(2);
-    inject(0, 5);
-    for (int i = 0; i < RING_CAPACITY; i++) /* so that nothing goes to the ring */
-        worker_push(&w[0], &task[10 + i]);
-    vat_u64_store(&s->idle.word, 0, VAT_RLX);
-    vat_u32_store(&w[2].park.word, PARK_EMPTY, VAT_RLX);
-    sleep_worker(2);
-    assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[0]);
-    assert_true(claimed(2));
-}
-
-/* Of 12 in the global queue, beside so many sleepers. */
-static uint32_t share_of_12(uint32_t sleepers, uint32_t cpus)
-{
-    struct volt_task *t;
-    uint32_t n;
-
-    for (uint32_t i = 0; i < sleepers; i++)
-        sleep_worker(WORKERS - 1 - i);
-    s->cpus = cpus;
-    inject(0, 12);
-    t = worker_take_global(&w[0], INJECT_IDLE);
-    assert_ptr_equal(t, &task[0]);
-    n = 1 + ring_len(&w[0].ring);
-    assert_int_equal(w[0].came, n);
-    return n;
-}
-
-static void g2_a_batch_is_a_share_of_those_that_are_awake(void **state)
-{
-    static const struct {
-        uint32_t sleepers, cpus, share;
-    } c[] = {{0, 0, 5}, {0, 8, 5}, {0, 2, 7}, {1, 0, 7}, {1, 1, 12}, {2, 0, 12}};
-
-    for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
-        setup(state);
-        assert_int_equal(share_of_12(c[i].sleepers, c[i].cpus), c[i].share);
-    }
-}
-
-static void batches_leave_the_second_half_of_the_ring_free(void **state)
-{
-    (void)state;
-    inject(0, 300);
-    for (int i = 0; i < RING_HALF - 3; i++)
-        worker_push(&w[0], &task[400 + i]);
-    assert_non_null(worker_take_global(&w[0], INJECT_IDLE));
-    assert_int_equal(ring_len(&w[0].ring), RING_HALF);
-    assert_non_null(worker_take_global(&w[0], INJECT_IDLE));
-    assert_int_equal(ring_len(&w[0].ring), RING_HALF);
 }
 
 static void
@@ -455,8 +232,6 @@ static void a_busy_victim_is_asked_again_and_counted(void **state)
     assert_null(worker_search(&w[0]));
     assert_int_equal(vat_u64_load(&w[0].count.busy_victims, VAT_RLX), 4);
 }
-
-#define T(f) cmocka_unit_test_setup(f, setup)
 
 /* A sentinel that sleeps on its park word: a timer that nobody looks after is found a
  * millisecond after its time, one that is being looked after keeps nobody awake. */
@@ -822,6 +597,8 @@ static void one_that_has_a_processor_does(void **state)
     assert_ptr_equal(t, &task[0]);
 }
 
+#define T(f) cmocka_unit_test_setup(f, setup)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -846,18 +623,9 @@ int main(void)
         T(l4_at_the_cap_a_task_alone_stays),
         T(d2_successors_in_the_slot_inherit_the_budget),
         T(f_h7_local_pushes_wake_a_worker),
-        T(f_c4_overflow_is_announced),
-        T(a_long_chain_fills_the_ring_and_the_rest_is_announced),
-        T(g7_injected_work_does_not_wait_behind_overflow),
-        T(full_rings_and_what_they_threw_out_take_turns),
-        T(g7_a_glance_takes_one_from_outside),
-        T(a_glance_passes_nothing_that_was_fetched),
         T(f_d1_other_threads_go_through_the_global_queue),
         T(f_d2_a_worker_of_another_runtime_is_a_foreign_thread),
         T(f_b1_a_batch_can_be_stolen),
-        T(inj_1_what_a_busy_consumer_leaves_is_announced),
-        T(g2_a_batch_is_a_share_of_those_that_are_awake),
-        T(batches_leave_the_second_half_of_the_ring_free),
         T(p3_the_last_searcher_with_work_wakes_the_next_only_if_work_is_visible),
         T(f_h3_the_parker_looks_after_it_has_published),
         T(f_h6_the_look_before_sleep_sees_every_queue),
