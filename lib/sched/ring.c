@@ -4,6 +4,7 @@ void ring_init(struct ring *r)
 {
     vat_u64_init(&r->head, 0);
     vat_u32_init(&r->tail, 0);
+    r->moved = 0;
     for (uint32_t i = 0; i < RING_CAPACITY; i++)
         r->slot[i] = NULL;
 }
@@ -15,6 +16,7 @@ bool ring_take_newer(struct ring *r, uint32_t from, struct task_chain *chain)
 
     if (ring_steal_of(head) != real)
         return false;
+    from += r->moved; /* a position */
     if ((int32_t)(from - real) < 0)
         from = real; /* thieves or the owner have come so far */
     /* Claim all, then offer the older ones again, behind the new head; the new tail
@@ -26,6 +28,7 @@ bool ring_take_newer(struct ring *r, uint32_t from, struct task_chain *chain)
     for (i = real; i != from; i++)
         ring_slot_set(r, tail + (i - real), ring_slot(r, i));
     vat_u32_store(&r->tail, tail + (from - real), VAT_REL);
+    r->moved += tail - real;
     for (; i != tail; i++)
         task_chain_push(chain, ring_slot(r, i));
     return true;
@@ -41,7 +44,7 @@ bool ring_overflow(struct ring *r, struct volt_task *t, struct task_chain *chain
         return false;
     }
     if (vat_u32_load(&r->tail, VAT_RLX) - real < RING_CAPACITY ||
-        !ring_take_newer(r, real + RING_HALF, chain))
+        !ring_take_newer(r, real - r->moved + RING_HALF, chain))
         return ring_push(r, t, chain); /* there is room by now */
     task_chain_push(chain, t);
     return false;

@@ -19,7 +19,11 @@
  * there, too, slots may still be read. Full: the newer half goes to the global queue, the
  * older half keeps its turn (F-C5).
  *
- * Slots are plain memory: positions decide which thread may touch them. */
+ * Slots are plain memory: positions decide which thread may touch them.
+ *
+ * A ring that gives its newer tasks away moves the older ones to other positions. An
+ * owner that remembers a task does so by its place, which the task keeps: its position
+ * less `moved`. Places are in the order of positions, and wrap as these do. */
 #ifndef VOLT_SCHED_RING_H
 #define VOLT_SCHED_RING_H
 
@@ -37,6 +41,7 @@ struct ring {
     _Alignas(VOLT_CACHE_LINE) vat_u64 head;
     /* written by the owner, read by all */
     _Alignas(VOLT_CACHE_LINE) vat_u32 tail;
+    uint32_t moved; /* the owner's: by so many positions its tasks have been moved */
     _Alignas(VOLT_CACHE_LINE) struct volt_task *slot[RING_CAPACITY];
 };
 
@@ -82,9 +87,9 @@ static inline struct volt_task *ring_slot(struct ring *r, uint32_t position)
     return *s;
 }
 
-/* Owner thread only. Moves what lies at position `from` and behind it to the end of the
- * chain, oldest first; what is older stays. Returns false, and has moved nothing, during
- * a theft, or if nothing lies there. */
+/* Owner thread only. Moves what lies at place `from` and behind it to the end of the
+ * chain, oldest first; what is older stays, and keeps its place. Returns false, and has
+ * moved nothing, during a theft, or if nothing lies there. */
 bool ring_take_newer(struct ring *r, uint32_t from, struct task_chain *chain);
 
 /* Owner thread only. The rest of ring_push(), without room. */
@@ -142,21 +147,21 @@ enum ring_steal ring_steal(struct ring *src, struct ring *dst,
 /* Any thread. Tasks that can be popped or stolen: counted from real, not steal (F-C3). */
 uint32_t ring_len(const struct ring *r);
 
-/* Owner thread only. The positions of the oldest task and behind the newest; they run
- * freely. */
+/* Owner thread only. The places of the oldest task and behind the newest. */
 static inline uint32_t ring_first(const struct ring *r)
 {
-    return ring_real_of(vat_u64_load(&r->head, VAT_RLX));
+    return ring_real_of(vat_u64_load(&r->head, VAT_RLX)) - r->moved;
 }
 static inline uint32_t ring_last(const struct ring *r)
 {
-    return vat_u32_load(&r->tail, VAT_RLX);
+    return vat_u32_load(&r->tail, VAT_RLX) - r->moved;
 }
 
 /* Owner thread only. Thieves may empty it any time, but nobody else fills it. */
 static inline bool ring_empty(const struct ring *r)
 {
-    return ring_first(r) == ring_last(r);
+    return ring_real_of(vat_u64_load(&r->head, VAT_RLX)) ==
+           vat_u32_load(&r->tail, VAT_RLX);
 }
 
 /* Owner thread only. How many pushes will fit: acquires, as they do. */

@@ -91,8 +91,8 @@ struct worker {
     bool by_event;    /* the last sleep was ended by an event, not for a task */
     uint32_t spin;    /* ns before the next sleep */
     uint32_t stride;  /* quick's most */
-    uint32_t fetched; /* position in the ring behind what came from outside */
-    uint32_t mark;    /* position behind which tasks are newer than the spill lane's */
+    uint32_t fetched; /* place in the ring behind what came from outside */
+    uint32_t mark;    /* place behind which tasks are newer than the spill lane's */
     uint32_t came;    /* how many these were, */
     uint64_t came_at; /* and when, if more than one: clock_ticks() */
     struct rng rng;

@@ -224,11 +224,14 @@ static struct volt_task *taken(struct worker *w, struct volt_task **tasks, uint3
 struct volt_task *worker_glance(struct worker *w)
 {
     struct sched *s = w->sched;
+    uint32_t first = ring_first(&w->ring);
     struct volt_task *t;
 
     w->backlog = false;
-    if ((int32_t)(ring_first(&w->ring) - w->fetched) < 0 ||
-        inject_take(&s->inject, INJECT_PERIODIC, s->workers, 1, &t, &w->backlog) == 0)
+    if ((int32_t)(first - w->fetched) < 0)
+        return NULL;
+    w->fetched = first; /* near by, for places wrap */
+    if (inject_take(&s->inject, INJECT_PERIODIC, s->workers, 1, &t, &w->backlog) == 0)
         return NULL;
     return taken(w, &t, 1, w->backlog);
 }

@@ -122,6 +122,64 @@ static void a_glance_passes_nothing_that_was_fetched(void **state)
     assert_ptr_equal(worker_glance(&w[0]), &task[9]);
 }
 
+/* Worker 0 has fetched tasks 1 to 3, of which the first has run; the lane's turn is over, and
+ * what came to the ring since goes behind the lane: the ring has moved tasks 2 and 3. */
+static void fetch_three_and_turn(void)
+{
+    struct task_chain out = {0};
+
+    inject(1, 3);
+    assert_ptr_equal(worker_take_global(&w[0], INJECT_IDLE), &task[1]);
+    for (int i = 0; i < 100; i++)
+        worker_push(&w[0], &task[100 + i]);
+    for (int i = 0; i < 300; i++)
+        task_chain_push(&out, &task[300 + i]);
+    inject_push(&s->spill, &out);
+    w[0].clock += 1000000;
+    assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[300]);
+}
+
+/* Wherever it stands then. */
+static void a_glance_passes_nothing_fetched_that_the_ring_has_moved(void **state)
+{
+    (void)state;
+    fetch_three_and_turn();
+    inject(9, 1);
+    assert_null(worker_glance(&w[0]));
+    assert_ptr_equal(worker_local(&w[0]), &task[2]);
+    assert_null(worker_glance(&w[0]));
+    assert_ptr_equal(worker_local(&w[0]), &task[3]);
+    assert_ptr_equal(worker_glance(&w[0]), &task[9]); /* past what came from the lane */
+}
+
+static void nor_when_the_ring_was_full(void **state)
+{
+    (void)state;
+    inject(1, 3);
+    assert_ptr_equal(worker_take_global(&w[0], INJECT_IDLE), &task[1]);
+    for (int i = 0; i < RING_CAPACITY - 1; i++)
+        worker_push(&w[0], &task[100 + i]);
+    assert_int_equal(inject_len(&s->spill), RING_HALF + 1);
+    inject(9, 1);
+    assert_null(worker_glance(&w[0]));
+    assert_ptr_equal(worker_local(&w[0]), &task[2]);
+    assert_ptr_equal(worker_local(&w[0]), &task[3]);
+    assert_ptr_equal(worker_glance(&w[0]), &task[9]);
+}
+
+/* Places wrap, and between two batches may lie any number of tasks. */
+static void a_glance_does_not_wait_for_what_was_fetched_long_ago(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 8; i++) {
+        vat_u64_init(&w[0].ring.head, ring_pack(i << 30, i << 30));
+        vat_u32_init(&w[0].ring.tail, i << 30);
+        assert_null(worker_glance(&w[0])); /* there is none */
+        inject(i, 1);
+        assert_ptr_equal(worker_glance(&w[0]), &task[i]);
+    }
+}
+
 static void inj_1_what_a_busy_consumer_leaves_is_announced(void **state)
 {
     (void)state;
@@ -188,6 +246,9 @@ int main(void)
         T(full_rings_and_what_they_threw_out_take_turns),
         T(g7_a_glance_takes_one_from_outside),
         T(a_glance_passes_nothing_that_was_fetched),
+        T(a_glance_passes_nothing_fetched_that_the_ring_has_moved),
+        T(nor_when_the_ring_was_full),
+        T(a_glance_does_not_wait_for_what_was_fetched_long_ago),
         T(inj_1_what_a_busy_consumer_leaves_is_announced),
         T(g2_a_batch_is_a_share_of_those_that_are_awake),
         T(batches_leave_the_second_half_of_the_ring_free),

@@ -152,6 +152,23 @@ static void f_c5_f_c6_overflow_moves_the_newer_half_in_one_chain(void **state)
     assert_null(ring_pop(&a));
 }
 
+static void f_c5_the_oldest_keep_their_turn_however_often_it_is_full(void **state)
+{
+    (void)state;
+    push(&a, 0, RING_HALF);
+    for (uint32_t i = 1; i < 4; i++) {
+        struct task_chain excess = {0};
+
+        push(&a, i * RING_HALF, RING_HALF);
+        assert_false(ring_push(&a, &task[3 * RING_CAPACITY], &excess));
+        assert_int_equal(excess.count, RING_HALF + 1);
+        assert_ptr_equal(excess.head, &task[i * RING_HALF]);
+    }
+    for (uint32_t i = 0; i < RING_HALF; i++)
+        assert_ptr_equal(ring_pop(&a), &task[i]);
+    assert_null(ring_pop(&a));
+}
+
 /* Wherever the ring stands, and however full it is. */
 static void the_newer_tasks_are_taken_and_the_older_stay(void **state)
 {
@@ -165,8 +182,11 @@ static void the_newer_tasks_are_taken_and_the_older_stay(void **state)
 
         start_at(&a, UINT32_MAX - 4);
         push(&a, 0, all);
-        assert_true(ring_take_newer(&a, UINT32_MAX - 4 + older, &newer));
+        const uint32_t first = ring_first(&a);
+        assert_true(ring_take_newer(&a, first + older, &newer));
         assert_int_equal(newer.count, all - older);
+        assert_int_equal(ring_first(&a), first); /* places are kept */
+        assert_int_equal(ring_last(&a), first + older);
         for (uint32_t k = older; k < all; k++)
             assert_ptr_equal(task_chain_pop(&newer), &task[k]);
         push(&a, all, 1);
@@ -250,6 +270,8 @@ int main(void)
         cmocka_unit_test_setup(f_c3_length_is_counted_from_real, setup),
         cmocka_unit_test_setup(f_c7_a_second_thief_is_told_busy, setup),
         cmocka_unit_test_setup(f_c5_f_c6_overflow_moves_the_newer_half_in_one_chain,
+                               setup),
+        cmocka_unit_test_setup(f_c5_the_oldest_keep_their_turn_however_often_it_is_full,
                                setup),
         cmocka_unit_test_setup(the_newer_tasks_are_taken_and_the_older_stay, setup),
         cmocka_unit_test_setup(nothing_newer_is_taken, setup),
