@@ -23,7 +23,7 @@ bool ring_take_newer(struct ring *r, uint32_t from, struct task_chain *chain)
      * publishes them. Copying upwards overwrites no slot that is still to be read: tail +
      * k lies behind real + k, by the capacity at most. */
     if (from == tail ||
-        !vat_u64_cas(&r->head, &head, ring_pack(tail, tail), VAT_RLX, VAT_RLX))
+        !vat_u64_cas(&r->head, &head, ring_pack(tail, tail), VAT_REL, VAT_RLX))
         return false;
     for (i = real; i != from; i++)
         ring_slot_set(r, tail + (i - real), ring_slot(r, i));

@@ -11,6 +11,8 @@
  *                  rel
  *   pop    owner   CAS head, rel: a thief that sees this head must see a tail at least as
  *                  new, or its tail - head is negative
+ *   newer  owner   head acq, as push; CAS head, rel, as pop: it claims all; the slots of
+ *                  what stays, tail rel
  *   steal  thief   head acq, then tail acq; CAS claims half, rel; copy; CAS steal := the
  *                  current real (rel), never given up; own tail rel
  *

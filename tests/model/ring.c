@@ -225,6 +225,19 @@ static void owner_pops(void)
     drain(own);
 }
 
+/* The same; and all are taken out at once, if the thief has begun none. */
+static void owner_takes_all(void)
+{
+    struct task_chain newer = {0};
+
+    push(own, 1);
+    push(own, 2);
+    (void)ring_take_newer(own, ring_first(own), &newer);
+    while (newer.head)
+        overflowed[noverflowed++] = task_chain_pop(&newer);
+    drain(own);
+}
+
 static void counter(void)
 {
     for (int i = 0; i < 2; i++)
@@ -342,6 +355,17 @@ static const struct mcx_scenario scenarios[] = {
         .setup = start_empty,
         .finish = finish,
         .threads = {{"owner", owner_pops}, {"observer", counter}, {"thief", thief_once}},
+        .preempt = 2,
+        .stale = 2,
+    },
+    {
+        .name = "length-newer",
+        .promise = "nor does it when the newer tasks are taken",
+        .setup = start_empty,
+        .finish = finish,
+        .threads = {{"owner", owner_takes_all},
+                    {"observer", counter},
+                    {"thief", thief_once}},
         .preempt = 2,
         .stale = 2,
     },
