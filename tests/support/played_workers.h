@@ -50,14 +50,24 @@ static inline bool claimed(uint32_t i)
     return vat_u32_load(&w[i].park.word, VAT_RLX) == PARK_NOTIFIED;
 }
 
-static inline uint32_t inject(uint32_t from, uint32_t n)
+/* Tasks from `from` on, to a lane of the global queue. */
+static inline void lay_in(struct inject *lane, uint32_t from, uint32_t n)
 {
     struct task_chain chain = {0};
 
     for (uint32_t i = 0; i < n; i++)
         task_chain_push(&chain, &task[from + i]);
-    inject_push(&s->inject, &chain);
-    return n;
+    inject_push(lane, &chain);
+}
+
+static inline void inject(uint32_t from, uint32_t n)
+{
+    lay_in(&s->inject, from, n);
+}
+
+static inline void throw_out(uint32_t from, uint32_t n)
+{
+    lay_in(&s->spill, from, n);
 }
 
 #endif

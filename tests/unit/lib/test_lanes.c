@@ -41,12 +41,8 @@ static void a_long_chain_fills_the_ring_and_the_rest_is_announced(void **state)
 
 static void g7_injected_work_does_not_wait_behind_overflow(void **state)
 {
-    struct task_chain chain = {0};
-
     (void)state;
-    for (int i = 0; i < 300; i++)
-        task_chain_push(&chain, &task[i]);
-    inject_push(&s->spill, &chain);
+    throw_out(0, 300);
     inject(500, 1);
     w[0].clock += 1000000;
     assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[500]);
@@ -57,7 +53,6 @@ static void g7_injected_work_does_not_wait_behind_overflow(void **state)
  * out; what was there before stays, and so does what was fetched. */
 static void full_rings_and_what_they_threw_out_take_turns(void **state)
 {
-    struct task_chain chain = {0};
     struct volt_task *t;
     uint32_t rest;
     bool more;
@@ -66,9 +61,7 @@ static void full_rings_and_what_they_threw_out_take_turns(void **state)
     (void)state;
     worker_push(&w[0], &task[900]);
     assert_null(worker_take_global(&w[0], INJECT_PERIODIC)); /* the first turn */
-    for (int i = 0; i < 300; i++)
-        task_chain_push(&chain, &task[i]);
-    inject_push(&s->spill, &chain);
+    throw_out(0, 300);
     worker_push(&w[0], &task[901]);
     w[0].clock += 1000000;
     assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[0]);
@@ -90,13 +83,123 @@ static void full_rings_and_what_they_threw_out_take_turns(void **state)
     assert_int_equal(turned, 2);
 }
 
-static void g7_a_glance_takes_one_from_outside(void **state)
+/* Its tasks are 0, 1 and so on; `older` of them came before the lane's last turn, and it is
+ * time for the next one. */
+static void fill_ring(uint32_t older)
 {
-    struct task_chain chain = {0};
+    for (uint32_t i = 0; i < RING_CAPACITY; i++) {
+        if (i == older)
+            assert_null(worker_take_global(&w[0], INJECT_PERIODIC));
+        worker_push(&w[0], &task[i]);
+    }
+    if (older == RING_CAPACITY)
+        assert_null(worker_take_global(&w[0], INJECT_PERIODIC));
+    w[0].clock += 1000000;
+}
+
+static void assert_ring_begins_with(uint32_t from, uint32_t n)
+{
+    for (uint32_t i = from; i < from + n; i++)
+        assert_ptr_equal(ring_pop(&w[0].ring), &task[i]);
+}
+
+/* One task, for it runs at once: from outside, or else of the lane. */
+static void to_a_full_ring_one_task_is_fetched(void **state)
+{
+    (void)state;
+    fill_ring(RING_CAPACITY);
+    throw_out(400, 10);
+    inject(500, 1);
+    assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[500]);
+    assert_int_equal(inject_len(&s->spill), 10);
+    w[0].clock += 1000000;
+    assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[400]);
+    assert_int_equal(inject_len(&s->spill), 9);
+    assert_int_equal(ring_len(&w[0].ring), RING_CAPACITY);
+    assert_ring_begins_with(0, RING_CAPACITY);
+}
+
+/* Of the ring, then of the lane. */
+static struct volt_task *next_of_both(void)
+{
+    struct volt_task *t = ring_pop(&w[0].ring);
+    bool more;
+
+    if (!t && inject_take(&s->spill, INJECT_IDLE, 1, 1, &t, &more) == 0)
+        return NULL;
+    return t;
+}
+
+static void what_a_full_ring_keeps_and_gives_away_stays_in_order(void **state)
+{
+    enum { OLDER = 100 };
 
     (void)state;
-    task_chain_push(&chain, &task[0]);
-    inject_push(&s->spill, &chain);
+    fill_ring(OLDER);
+    throw_out(400, 3);
+    inject(500, 2);
+    assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[500]);
+    assert_int_equal(inject_len(&s->inject), 1); /* which is for the next glance */
+    assert_ring_begins_with(0, OLDER);
+    assert_ring_begins_with(400, 3);
+    for (uint32_t i = OLDER; i < RING_CAPACITY; i++)
+        assert_ptr_equal(next_of_both(), &task[i]);
+    assert_null(next_of_both());
+    assert_ptr_equal(worker_glance(&w[0]), &task[501]);
+}
+
+enum { BUSY_POLLS = 1000 };
+static uint32_t polls, ran_after;
+
+static enum volt_poll is_busy(struct volt_cx *c, void *state)
+{
+    struct volt_task *outside = *(struct volt_task **)state;
+    struct task_chain chain = {0};
+
+    if (++polls == BUSY_POLLS) {
+        task_chain_push(&chain, outside);
+        inject_push(&s->inject, &chain);
+        w[0].fetched = ring_last(&w[0].ring) + (1 << 30); /* no glance may take it */
+    }
+    if (ran_after != 0) {
+        vat_u32_store(&s->stop, 1, VAT_RLX);
+        return VOLT_READY;
+    }
+    volt_cx_wake(c);
+    return VOLT_PENDING;
+}
+
+static enum volt_poll notes_polls(struct volt_cx *c, void *state)
+{
+    (void)c, (void)state;
+    ran_after = polls - BUSY_POLLS + 1;
+    return VOLT_READY;
+}
+
+static void g7_a_busy_worker_fetches_within_the_interval(void **state)
+{
+    static const struct volt_task_type busy = {.size = sizeof(struct volt_task *),
+                                               .poll = is_busy},
+                                       last = {.size = 1, .poll = notes_polls};
+    struct volt_task **outside = volt_task_new(NULL, &busy);
+    void *comes = volt_task_new(NULL, &last);
+
+    (void)state;
+    assert_non_null(outside);
+    assert_non_null(comes);
+    polls = ran_after = 0;
+    *outside = task_of(comes);
+    task_begin(task_of(comes), false);
+    task_begin(task_of(outside), false);
+    worker_push(&w[0], task_of(outside));
+    worker_main(&w[0]);
+    assert_in_range(ran_after, 1, VOLT_MAX_GLOBAL_QUEUE_INTERVAL);
+}
+
+static void g7_a_glance_takes_one_from_outside(void **state)
+{
+    (void)state;
+    throw_out(0, 1);
     assert_null(worker_glance(&w[0]));
     inject(1, 3);
     sleep_worker(1);
@@ -126,15 +229,11 @@ static void a_glance_passes_nothing_that_was_fetched(void **state)
  * what came to the ring since goes behind the lane: the ring has moved tasks 2 and 3. */
 static void fetch_three_and_turn(void)
 {
-    struct task_chain out = {0};
-
     inject(1, 3);
     assert_ptr_equal(worker_take_global(&w[0], INJECT_IDLE), &task[1]);
     for (int i = 0; i < 100; i++)
         worker_push(&w[0], &task[100 + i]);
-    for (int i = 0; i < 300; i++)
-        task_chain_push(&out, &task[300 + i]);
-    inject_push(&s->spill, &out);
+    throw_out(300, 300);
     w[0].clock += 1000000;
     assert_ptr_equal(worker_take_global(&w[0], INJECT_PERIODIC), &task[300]);
 }
@@ -244,6 +343,9 @@ int main(void)
         T(a_long_chain_fills_the_ring_and_the_rest_is_announced),
         T(g7_injected_work_does_not_wait_behind_overflow),
         T(full_rings_and_what_they_threw_out_take_turns),
+        T(to_a_full_ring_one_task_is_fetched),
+        T(what_a_full_ring_keeps_and_gives_away_stays_in_order),
+        T(g7_a_busy_worker_fetches_within_the_interval),
         T(g7_a_glance_takes_one_from_outside),
         T(a_glance_passes_nothing_that_was_fetched),
         T(a_glance_passes_nothing_fetched_that_the_ring_has_moved),

@@ -292,6 +292,20 @@ static void two_sleepers_are_sentinels(void **state)
     assert_int_equal(vat_u32_load(&s->sentinels, VAT_RLX), 2);
 }
 
+/* One that is called away again and again looks round all the same when it is time. */
+static void a_short_sleep_does_not_put_off_a_look(void **state)
+{
+    (void)state;
+    s->sentinel_usec = 1000;
+    for (uint64_t now = 5000; now < 6000; now += 300) {
+        sentinel_begin(&w[0], now);
+        assert_int_equal(w[0].next_look, 6000);
+        sentinel_end(&w[0]);
+    }
+    sentinel_begin(&w[0], 6000); /* it was awake then */
+    assert_int_equal(w[0].next_look, 7000);
+}
+
 /* What lies in the global queue at two looks, and nobody searches, was left there: one
  * rescue. Something that a search has taken meanwhile begins anew. */
 static void a_rescue_is_two_looks_at_what_lies_there(void **state)
@@ -637,6 +651,7 @@ int main(void)
         T(a_sentinel_finds_the_timer_that_waits),
         T(a_busy_worker_fires_the_timers_of_others),
         T(two_sleepers_are_sentinels),
+        T(a_short_sleep_does_not_put_off_a_look),
         T(a_rescue_is_two_looks_at_what_lies_there),
     };
 
