@@ -45,14 +45,14 @@ static void give_away(struct volt_cx *cx, struct worker *w)
 
 void volt_block_in_place(struct volt_cx *cx, void (*call)(void *arg), void *arg)
 {
-    struct worker *kept;
+    struct worker *w = worker_current(); /* NULL: none, or within another such call */
 
-    if (cx->worker)
-        give_away(cx, cx->worker);
-    kept = cx->worker;
-    if (kept) /* it may wait all the same: of what others run, or the system */
-        worker_set_current(NULL);
+    if (!w) {
+        call(arg);
+        return;
+    }
+    give_away(cx, w);
+    worker_set_current(NULL); /* one that it keeps may wait, too: of what others run */
     call(arg);
-    if (kept)
-        worker_set_current(kept);
+    worker_set_current(cx->worker);
 }

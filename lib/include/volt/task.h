@@ -143,8 +143,9 @@ VOLT_API void volt_shield_end(struct volt_cx *cx);
 /* Calls call(arg), which may block, inside a poll, and returns after it. The worker of
  * the calling thread goes on meanwhile on a thread of the pool for blocking calls, with
  * all that is queued behind this poll; the rest of the poll is no worker's. Where no
- * thread can be started, or on a thread of the pool, the call is simply made. It costs
- * what volt_task_spawn_blocking() does, also where the call turns out not to block. */
+ * thread can be started, on a thread of the pool, or within another such call, the call
+ * is simply made. It costs what volt_task_spawn_blocking() does, also where the call
+ * turns out not to block. */
 VOLT_API void volt_block_in_place(struct volt_cx *cx, void (*call)(void *arg), void *arg);
 
 /* Gives the other tasks a turn: pending once, then ready. */

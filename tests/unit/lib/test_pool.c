@@ -270,6 +270,45 @@ static void without_a_stand_in_the_worker_keeps_its_thread(void **state)
     assert_int_equal(rt->pool.threads, 0);
 }
 
+struct within {
+    struct volt_cx *cx;
+    pthread_attr_t threads;
+};
+
+/* Threads can be made again when the call within the call is. */
+static void calls_within(void *arg)
+{
+    struct within *in = arg;
+
+    threads_again(&in->threads);
+    volt_block_in_place(in->cx, calls, NULL);
+    FN_CHECK(!worker_current());
+}
+
+static enum volt_poll blocks_within(struct volt_cx *cx, struct fn_task *f)
+{
+    struct within in = {.cx = cx};
+
+    no_more_threads(&in.threads);
+    volt_block_in_place(cx, calls_within, &in);
+    f->value = worker_current() && worker_current() == cx->worker;
+    return VOLT_READY;
+}
+
+/* Two threads that play one worker would run its tasks twice. */
+static void a_call_within_a_call_leaves_the_worker_where_it_is(void **state)
+{
+    struct volt_join j;
+
+    (void)state;
+    assert_int_equal(fn_spawn(rt, blocks_within, NULL, &j), 0);
+    assert_int_equal(volt_join_wait(&j), 0);
+    assert_true(((struct fn_task *)volt_join_state(&j))->value);
+    volt_join_fini(&j);
+    assert_int_equal(vat_u32_load(&count, VAT_ACQ), 1);
+    assert_int_equal(rt->pool.threads, 0);
+}
+
 static void one_that_has_not_begun_can_be_cancelled(void **state)
 {
     struct volt_join j[4];
@@ -330,6 +369,7 @@ int main(void)
         T(without_a_thread_the_task_ends_as_cancelled),
         T(a_stand_in_answers_for_no_task),
         T(without_a_stand_in_the_worker_keeps_its_thread),
+        T(a_call_within_a_call_leaves_the_worker_where_it_is),
         T(one_that_has_not_begun_can_be_cancelled),
         T(shutdown_waits_for_the_running_ones),
         T(idle_threads_go_and_others_come),
