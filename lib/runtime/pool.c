@@ -55,7 +55,7 @@ static void *pool_thread(void *arg)
     struct volt_cx cx = {.unbudgeted = true};
     struct volt_task *t;
 
-    thread_set_name(p->name, "-pool");
+    thread_enter(p, p->name, "-pool");
     pthread_mutex_lock(&p->lock);
     while ((t = wait_task_locked(p))) {
         pthread_mutex_unlock(&p->lock);

@@ -71,7 +71,7 @@ static void *worker_thread(void *arg)
     char suffix[12];
 
     (void)snprintf(suffix, sizeof(suffix), "-%u", w->index);
-    thread_set_name(rt->name, suffix);
+    thread_enter(&rt->pool, rt->name, suffix);
     worker_main(w);
     return NULL;
 }
@@ -186,8 +186,8 @@ int volt_runtime_shutdown(struct volt_runtime *rt, uint64_t timeout_usec)
 {
     struct task_chain chain = {0};
 
-    assert((!worker_current() || worker_current()->sched != &rt->sched) &&
-           "a task cannot end its own runtime");
+    assert(thread_owner() != &rt->pool &&
+           "neither a task nor a blocking call can end its own runtime");
     if (rt->ended)
         return 0;
     if (!rt->closing) {

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <stdio.h>
 
+static _Thread_local const struct pool *works_for;
+
 int thread_start(pthread_t *ret, void *(*body)(void *), void *arg)
 {
     sigset_t all, before;
@@ -14,10 +16,16 @@ int thread_start(pthread_t *ret, void *(*body)(void *), void *arg)
     return -r;
 }
 
-void thread_set_name(const char *prefix, const char *suffix)
+void thread_enter(const struct pool *owner, const char *prefix, const char *suffix)
 {
     char name[16];
 
+    works_for = owner;
     (void)snprintf(name, sizeof(name), "%.10s%s", prefix, suffix);
     (void)pthread_setname_np(pthread_self(), name);
+}
+
+const struct pool *thread_owner(void)
+{
+    return works_for;
 }

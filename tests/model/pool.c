@@ -152,9 +152,9 @@ int thread_start(pthread_t *ret, void *(*body)(void *), void *arg)
     return 0;
 }
 
-void thread_set_name(const char *prefix, const char *suffix)
+void thread_enter(const struct pool *owner, const char *prefix, const char *suffix)
 {
-    (void)prefix, (void)suffix;
+    (void)owner, (void)prefix, (void)suffix;
 }
 
 pthread_t pthread_self(void)

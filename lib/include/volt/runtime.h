@@ -36,12 +36,13 @@ VOLT_API int volt_runtime_new(const struct volt_options *opt,
 
 /* Closes: spawns are refused, every live task is cancelled, workers and pool threads end.
  * Returns 0; -ETIMEDOUT when after timeout_usec (UINT64_MAX: no limit) a task has not
- * ended, because its poll still runs or it waits shielded: call again. Not from a worker;
- * one thread at a time. */
+ * ended, because its poll still runs or it waits shielded: call again. Not from a task or
+ * a blocking call of its own; one thread at a time. */
 VOLT_API int volt_runtime_shutdown(struct volt_runtime *rt, uint64_t timeout_usec);
 
 /* Shuts down without limit if that has not been done, and frees. Wakers that are still
- * held stay valid and do nothing. NULL is allowed. Not from a worker. */
+ * held stay valid and do nothing. NULL is allowed. Not from a task or a blocking call of
+ * its own. */
 VOLT_API void volt_runtime_free(struct volt_runtime *rt);
 
 VOLT_API unsigned volt_runtime_workers(const struct volt_runtime *rt);

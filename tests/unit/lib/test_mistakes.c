@@ -22,6 +22,8 @@ enum mistake {
     WORKER_RECEIVES,
     WORKER_RECEIVES_ONE,
     WORKER_ENDS_ITS_RUNTIME,
+    CALL_IN_PLACE_ENDS_ITS_RUNTIME,
+    BLOCKING_CALL_ENDS_ITS_RUNTIME,
     READS_NOTHING,
     WRITES_NOTHING,
     ACCEPTS_NOTHING,
@@ -103,6 +105,18 @@ static enum volt_poll ends_its_runtime(struct volt_cx *cx, struct fn_task *f)
     return VOLT_READY;
 }
 
+static void frees(void *rt)
+{
+    volt_runtime_free(rt);
+}
+
+static enum volt_poll frees_its_runtime_in_place(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)f;
+    volt_block_in_place(cx, frees, volt_cx_runtime(cx));
+    return VOLT_READY;
+}
+
 static struct volt_io no_io;
 
 static enum volt_poll reads_nothing(struct volt_cx *cx, struct fn_task *f)
@@ -160,6 +174,7 @@ static enum volt_poll (*const polls[MISTAKES])(struct volt_cx *, struct fn_task 
     [WORKER_RECEIVES] = receives,
     [WORKER_RECEIVES_ONE] = receives_one,
     [WORKER_ENDS_ITS_RUNTIME] = ends_its_runtime,
+    [CALL_IN_PLACE_ENDS_ITS_RUNTIME] = frees_its_runtime_in_place,
     [READS_NOTHING] = reads_nothing,
     [WRITES_NOTHING] = writes_nothing,
     [ACCEPTS_NOTHING] = accepts_nothing,
@@ -208,6 +223,15 @@ static void receive_twice(enum mistake m)
     lone_settle(rt);
     (void)fn_spawn(rt, m == TWO_RECEIVE ? awaits : awaits_in_its_place, &recvs[1], NULL);
     lone_settle(rt);
+}
+
+static void end_in_a_blocking_call(void)
+{
+    struct fn_task *f = fn_task_new(lone_runtime(), ends_its_runtime, NULL);
+    struct volt_join join;
+
+    (void)volt_task_spawn_blocking(f, &join);
+    (void)volt_join_wait(&join);
 }
 
 static void spawn_nothing(enum mistake m)
@@ -277,6 +301,8 @@ static void make(int mistake)
         of_an_empty_handle((enum mistake)mistake);
     else if (polls[mistake])
         on_a_worker((enum mistake)mistake);
+    else if (mistake == BLOCKING_CALL_ENDS_ITS_RUNTIME)
+        end_in_a_blocking_call();
     else if (mistake <= TWO_RECEIVE_BY_TURNS)
         receive_twice((enum mistake)mistake);
     else if (mistake <= NOTHING_AMONG_ALL)
@@ -300,8 +326,11 @@ static void test_each_is_named(void **state)
         [WORKER_JOINS] = {"thread_check", "a worker must not block"},
         [WORKER_RECEIVES] = {"thread_check", "a worker must not block"},
         [WORKER_RECEIVES_ONE] = {"thread_check", "a worker must not block"},
-        [WORKER_ENDS_ITS_RUNTIME] = {"volt_runtime_shutdown",
-                                     "a task cannot end its own runtime"},
+        [WORKER_ENDS_ITS_RUNTIME] = {"volt_runtime_shutdown", "can end its own runtime"},
+        [CALL_IN_PLACE_ENDS_ITS_RUNTIME] = {"volt_runtime_shutdown",
+                                            "can end its own runtime"},
+        [BLOCKING_CALL_ENDS_ITS_RUNTIME] = {"volt_runtime_shutdown",
+                                            "can end its own runtime"},
         [READS_NOTHING] = {"registration_of", "the volt_io is not initialised"},
         [WRITES_NOTHING] = {"registration_of", "the volt_io is not initialised"},
         [ACCEPTS_NOTHING] = {"registration_of", "the volt_io is not initialised"},
