@@ -332,6 +332,7 @@ enum volt_poll volt_io_connect_poll(struct volt_cx *cx, struct volt_io *io,
         if (r == 0)
             r = try_connect(io->fd, addr, len);
         if (r != -EINPROGRESS) {
+            volt_io_forget_writer(io); /* it may have been seen without an event */
             *ret = r;
             return VOLT_READY;
         }

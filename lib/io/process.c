@@ -61,7 +61,7 @@ static int reap(struct volt_child *c, int *ret_status)
     return 1;
 }
 
-enum volt_poll volt_child_poll(struct volt_cx *cx, struct volt_child *c, int *ret_status)
+static enum volt_poll end_poll(struct volt_cx *cx, struct volt_child *c, int *ret_status)
 {
     while (!reap(c, ret_status)) {
         int error = readiness_error(c->io.registration);
@@ -74,6 +74,14 @@ enum volt_poll volt_child_poll(struct volt_cx *cx, struct volt_child *c, int *re
             return VOLT_PENDING;
         volt_io_clear_readable(&c->io); /* an end since then is seen, or is a new event */
     }
+    return VOLT_READY;
+}
+
+enum volt_poll volt_child_poll(struct volt_cx *cx, struct volt_child *c, int *ret_status)
+{
+    if (end_poll(cx, c, ret_status) == VOLT_PENDING)
+        return VOLT_PENDING;
+    volt_io_forget_reader(&c->io); /* its end was seen, perhaps without the event */
     return VOLT_READY;
 }
 

@@ -2,8 +2,9 @@
  *
  * A task of a watched runtime has a record behind its state, in the same slot. A leaf
  * enters itself when it begins to wait; it is taken out when its task has seen the end of
- * that, and by its _fini; a handle that was given up when what it joins had ended, at the
- * task's next look at the record. So mistakes that otherwise hang mutely have a name:
+ * that, by an event or without one, and by its _fini; a handle that was given up when
+ * what it joins had ended, at the task's next look at the record. So mistakes that
+ * otherwise hang mutely have a name:
  *
  *   a leaf that is in the record when the task's drop has run was forgotten: its node
  *   stays linked in memory that is about to be another task's

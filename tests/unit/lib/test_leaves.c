@@ -383,6 +383,55 @@ static void test_what_is_finished_or_seen_is_not_named(void **state)
     assert_null(strstr(text, "waits\""));
 }
 
+/* A child that is no part of the state: it is ended by somebody else. */
+static struct volt_child child;
+
+static enum volt_poll guard_poll(struct volt_cx *cx, void *state)
+{
+    return volt_child_poll(cx, &child, state);
+}
+
+static const struct volt_task_type guard_type = {
+    .name = "guard",
+    .size = sizeof(int),
+    .poll = guard_poll,
+};
+
+static void see_a_child_end(int kind)
+{
+    struct volt_join join;
+    int fds[2];
+
+    (void)kind;
+    if (pipe(fds) < 0)
+        abort();
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(fds[1]);
+        _exit((int)read(fds[0], &kind, 1));
+    }
+    struct volt_runtime *rt = watched();
+    if (volt_child_init(&child, rt, pid) < 0)
+        abort();
+    lone_spawn(volt_task_new(rt, &guard_type), &join);
+    lone_settle(rt);
+    close(fds[1]);
+    if (lone_join(&join))
+        abort();
+    volt_child_fini(&child);
+    volt_runtime_free(rt);
+}
+
+/* The system said so, before any event did. */
+static void test_a_child_whose_end_was_seen_is_not_named(void **state)
+{
+    char text[4096];
+
+    (void)state;
+    assert_int_equal(in_child(see_a_child_end, 0, text, sizeof(text)), 0);
+    assert_string_equal(text, "");
+}
+
 /* More joins than a record has room for are given up while they wait, half of them when
  * what they join has ended; then a timer is forgotten. */
 struct gives_up {
@@ -746,6 +795,7 @@ int main(void)
         cmocka_unit_test(test_unknown_words_are_named),
         cmocka_unit_test(test_a_forgotten_descriptor_is_named),
         cmocka_unit_test(test_what_is_finished_or_seen_is_not_named),
+        cmocka_unit_test(test_a_child_whose_end_was_seen_is_not_named),
         cmocka_unit_test(test_joins_that_were_given_up_are_forgotten),
         cmocka_unit_test(test_of_two_leaves_the_other_is_named),
         cmocka_unit_test(test_a_semaphore_of_one_is_called_so),
