@@ -1,5 +1,6 @@
 /* Connecting as a leaf: made at once, made later, refused, given up; and that what waits
  * for the socket afterwards misses nothing. */
+#include "driver/registration.h"
 #include "tests/support/lone.h"
 
 #include <arpa/inet.h>
@@ -68,10 +69,9 @@ static struct sockaddr_in listening(int backlog, int *ret_fd)
     return a;
 }
 
-static struct volt_join connect_to(struct volt_runtime *rt, const void *to, socklen_t len)
+static struct client *new_client(struct volt_runtime *rt, const void *to, socklen_t len)
 {
     struct client *c = volt_task_new(rt, &client_type);
-    struct volt_join join;
 
     assert_non_null(c);
     memcpy(&c->to, to, len);
@@ -79,7 +79,14 @@ static struct volt_join connect_to(struct volt_runtime *rt, const void *to, sock
     c->fd = socket(c->to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     assert_true(c->fd >= 0);
     assert_int_equal(volt_io_init(&c->io, rt, c->fd), 0);
-    lone_spawn(c, &join);
+    return c;
+}
+
+static struct volt_join connect_to(struct volt_runtime *rt, const void *to, socklen_t len)
+{
+    struct volt_join join;
+
+    lone_spawn(new_client(rt, to, len), &join);
     return join;
 }
 
@@ -174,6 +181,43 @@ static void test_made_later_or_given_up(void **state)
     volt_runtime_free(rt);
 }
 
+static void wait_event(const struct volt_io *io)
+{
+    const struct registration *r = io->registration;
+    const vat_u64 *word = &r->dir[DIR_WRITE].word;
+    uint64_t first = vat_u64_load(word, VAT_ACQ);
+
+    while (vat_u64_load(word, VAT_ACQ) == first)
+        vat_pause();
+}
+
+/* A socket that is not connected is reported at once, as hung up and writable. */
+static void test_an_event_from_before_is_no_connection(void **state)
+{
+    enum { N = 4 };
+    struct volt_runtime *rt = lone_runtime();
+    struct volt_join join[N + 1];
+    int fd;
+
+    (void)state;
+    struct sockaddr_in in = listening(0, &fd);
+    for (int i = 0; i < N; i++)
+        join[i] = connect_to(rt, &in, sizeof(in));
+    lone_settle(rt);
+    struct client *late = new_client(rt, &in, sizeof(in));
+    late->status = 1; /* until there is one */
+    wait_event(&late->io);
+    lone_spawn(late, &join[N]);
+    lone_settle(rt);
+    assert_int_equal(late->status, 1);
+    for (int i = 0; i <= N; i++)
+        answer(fd);
+    for (int i = 0; i <= N; i++)
+        assert_int_equal(status_of(&join[i]), 0);
+    close(fd);
+    volt_runtime_free(rt);
+}
+
 /* A task that waits is cancelled. One that the shutdown meets in a poll is told: an event
  * of its socket has just woken it. */
 static void assert_shut_down(struct volt_join *join)
@@ -213,6 +257,7 @@ int main(void)
         cmocka_unit_test(test_connected_and_used),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_made_later_or_given_up),
+        cmocka_unit_test(test_an_event_from_before_is_no_connection),
         cmocka_unit_test(test_shutdown_while_it_waits),
     };
 

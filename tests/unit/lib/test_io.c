@@ -485,6 +485,70 @@ static void test_accept_without_descriptors_does_not_spin(void **state)
     volt_runtime_free(rt);
 }
 
+/* The next accept_fails calls of accept4() fail with accept_error. */
+static vat_u32 accept_error, accept_fails;
+
+int __real_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
+int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
+int __wrap_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+    uint32_t left = vat_u32_load(&accept_fails, VAT_ACQ);
+
+    if (!left)
+        return __real_accept4(fd, addr, len, flags);
+    vat_u32_store(&accept_fails, left - 1, VAT_REL);
+    errno = (int)vat_u32_load(&accept_error, VAT_RLX);
+    return -1;
+}
+
+/* Returns how often a server is told of the error before it pauses. A client waits, and
+ * accept4() fails that often. */
+static unsigned refusals(int error, unsigned fails)
+{
+    struct volt_runtime *rt = lone_runtime();
+    struct acceptor *s = volt_task_new(rt, &acceptor_type);
+    struct sockaddr_un address;
+    struct volt_join join;
+    struct volt_io io;
+    vat_u32 polls, refused;
+    socklen_t len;
+    int listener = listening_socket(&address, &len), accepted = -1;
+    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_non_null(s);
+    vat_u32_init(&polls, 0);
+    vat_u32_init(&refused, 0);
+    assert_int_equal(connect(client, (struct sockaddr *)&address, len), 0);
+    assert_int_equal(volt_io_init(&io, rt, listener), 0);
+    *s = (struct acceptor){
+        .io = &io, .polls = &polls, .refused = &refused, .ret = &accepted};
+    vat_u32_store(&accept_error, (uint32_t)error, VAT_RLX);
+    vat_u32_store(&accept_fails, fails, VAT_REL);
+    lone_spawn(s, &join);
+    lone_settle(rt);
+    unsigned told = vat_u32_load(&refused, VAT_ACQ);
+    vat_u32_store(&accept_fails, 0, VAT_REL);
+    assert_int_equal(lone_join(&join), 0);
+    assert_true(accepted >= 0);
+    volt_io_fini(&io);
+    close(accepted);
+    close(client);
+    close(listener);
+    volt_runtime_free(rt);
+    return told;
+}
+
+static void test_accept_pauses_for_whatever_the_system_lacks(void **state)
+{
+    (void)state;
+    assert_int_equal(refusals(EMFILE, 20), 1);
+    assert_int_equal(refusals(ENFILE, 20), 1);
+    assert_int_equal(refusals(ENOBUFS, 20), 1);
+    assert_int_equal(refusals(ENOMEM, 20), 1);
+    assert_int_equal(refusals(EPERM, 20), 20);       /* of that client alone */
+    assert_int_equal(refusals(ECONNABORTED, 20), 0); /* it has gone; not even told */
+}
+
 static void forget_acceptor(void *state)
 {
     volt_io_forget_reader(((struct acceptor *)state)->io);
@@ -610,6 +674,7 @@ int main(void)
         cmocka_unit_test(test_shutdown_ends_waiting_and_refuses),
         cmocka_unit_test(test_a_descriptor_has_one_volt_io),
         cmocka_unit_test(test_accept_without_descriptors_does_not_spin),
+        cmocka_unit_test(test_accept_pauses_for_whatever_the_system_lacks),
         cmocka_unit_test(test_cancelled_acceptor_takes_its_pause_along),
         cmocka_unit_test(test_messages),
     };

@@ -15,7 +15,7 @@
 #include <string.h>
 
 static struct volt_runtime *rt;
-static vat_u32 flag, count, drops;
+static vat_u32 flag, count, drops, stood;
 
 static int setup(void **state)
 {
@@ -26,6 +26,7 @@ static int setup(void **state)
     vat_u32_init(&flag, 0);
     vat_u32_init(&count, 0);
     vat_u32_init(&drops, 0);
+    vat_u32_init(&stood, 0);
     return volt_runtime_new(&opt, &rt);
 }
 
@@ -243,6 +244,45 @@ static void a_stand_in_answers_for_no_task(void **state)
     refused_then_accepted();
 }
 
+static enum volt_poll raises_stood(struct volt_cx *cx, struct fn_task *f)
+{
+    (void)cx;
+    (void)f;
+    vat_u32_store(&stood, 1, VAT_REL);
+    return VOLT_READY;
+}
+
+static void until_flag(void *arg)
+{
+    (void)arg;
+    while (!vat_u32_load(&flag, VAT_ACQ))
+        vat_pause();
+}
+
+static enum volt_poll gives_way(struct volt_cx *cx, struct fn_task *f)
+{
+    FN_CHECK(fn_spawn(volt_cx_runtime(cx), raises_stood, NULL, NULL) == 0);
+    volt_block_in_place(cx, until_flag, f->arg);
+    return VOLT_READY;
+}
+
+/* The new thread begins with the stand-in, not with a call that has waited longer. */
+static void a_stand_in_comes_before_calls_that_wait(void **state)
+{
+    enum { LIMIT = 3, CALLS = LIMIT + 2 };
+
+    (void)state;
+    for (int i = 0; i < CALLS; i++)
+        assert_int_equal(spawn_blocking(blocks, NULL, NULL), 0);
+    wait_count(LIMIT);
+    assert_int_equal(fn_spawn(rt, gives_way, NULL, NULL), 0);
+    while (!vat_u32_load(&stood, VAT_ACQ) && vat_u32_load(&count, VAT_ACQ) == LIMIT)
+        vat_pause();
+    uint32_t begun = vat_u32_load(&count, VAT_ACQ);
+    vat_u32_store(&flag, 1, VAT_REL);
+    assert_int_equal(begun, LIMIT);
+}
+
 /* The call is made all the same, and may wait; and the worker goes on with other
  * tasks. */
 static void without_a_stand_in_the_worker_keeps_its_thread(void **state)
@@ -368,6 +408,7 @@ int main(void)
         T(one_idle_thread_does_not_answer_for_two_calls),
         T(without_a_thread_the_task_ends_as_cancelled),
         T(a_stand_in_answers_for_no_task),
+        T(a_stand_in_comes_before_calls_that_wait),
         T(without_a_stand_in_the_worker_keeps_its_thread),
         T(a_call_within_a_call_leaves_the_worker_where_it_is),
         T(one_that_has_not_begun_can_be_cancelled),

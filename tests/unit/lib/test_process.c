@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -138,6 +139,35 @@ static void test_given_up_or_none(void **state)
     volt_runtime_free(rt);
 }
 
+static void test_without_descriptors_there_is_none(void **state)
+{
+    struct volt_runtime *rt = lone_runtime();
+    struct rlimit limit, none;
+    struct volt_child c = {0};
+    struct volt_signals s = {0};
+    sigset_t set;
+    int fds[2];
+    pid_t pid = child(fds, 0, 0);
+
+    (void)state;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int of_child = volt_child_init(&c, rt, pid);
+    int of_signals = volt_signals_init(&s, rt, &set);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(of_child, -EMFILE);
+    assert_int_equal(of_signals, -EMFILE);
+    volt_child_fini(&c);
+    volt_signals_fini(&s);
+    close(fds[1]);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    volt_runtime_free(rt);
+}
+
 /* One that is under a shield is told of the shutdown: it would wait for the child. */
 static void test_shutdown_while_a_child_runs(void **state)
 {
@@ -228,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_the_end_of_a_child),
         cmocka_unit_test(test_a_child_is_killed),
         cmocka_unit_test(test_given_up_or_none),
+        cmocka_unit_test(test_without_descriptors_there_is_none),
         cmocka_unit_test(test_shutdown_while_a_child_runs),
         cmocka_unit_test(test_signals),
     };

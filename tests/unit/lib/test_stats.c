@@ -2,6 +2,7 @@
  * the Volt documentation: F-K1 (lifo_hits counts pushes), F-K2 (stolen counts fetches
  * from the global queue), F-K3 (parked counts attempts). */
 #include "base/atomic.h"
+#include "runtime/runtime.h"
 #include "tests/support/fn_task.h"
 
 #include <setjmp.h>
@@ -195,6 +196,22 @@ static void a_stuck_poll_is_named(void **state)
     assert_string_equal(w.longest_task, "fn");
 }
 
+/* A worker of an idle runtime rescues nothing: the test writes its counter. */
+static void rescues_are_summed_over_workers(void **state)
+{
+    struct volt_options opt = {.workers = 3};
+    struct volt_runtime *many;
+    struct volt_stats st;
+
+    (void)state;
+    assert_int_equal(volt_runtime_new(&opt, &many), 0);
+    for (uint32_t i = 0; i < 3; i++)
+        vat_u64_store(&many->sched.worker[i].count.rescues, i + 2, VAT_RLX);
+    volt_runtime_stats(many, &st);
+    assert_int_equal(st.total.rescues, 2 + 3 + 4);
+    volt_runtime_free(many);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -207,6 +224,7 @@ int main(void)
         T(overflows_are_counted_and_their_tasks_run),
         T(averages_and_depths),
         T(a_stuck_poll_is_named),
+        T(rescues_are_summed_over_workers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
