@@ -163,6 +163,8 @@ $(B)/tests/unit/test_sqlite_keys: LDFLAGS += -Wl,--wrap=clock_gettime
 $(B)/tests/unit/test_sqlite_memory: LDFLAGS += -Wl,--wrap=reallocarray -Wl,--wrap=calloc
 $(addprefix $(B)/tests/unit/,test_sqlite_wal test_store_alive): LDFLAGS += -Wl,--wrap=fdatasync
 $(B)/tests/unit/test_io: LDFLAGS += -Wl,--wrap=accept4
+$(B)/tests/unit/test_cpus: LDFLAGS += -Wl,--wrap=sched_getaffinity
+$(addprefix $(B)/tests/unit/,test_config test_queues): LDFLAGS += -Wl,--wrap=cpus_usable
 $(B)/tests/unit/test_adopted_memory: LDFLAGS += -Wl,--wrap=calloc
 $(B)/tests/unit/test_interned: LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=reallocarray -Wl,--wrap=strdup
 $(B)/tests/unit/test_survivors: LDFLAGS += -Wl,--wrap=malloc -Wl,--wrap=reallocarray

@@ -17,7 +17,6 @@
 #include <limits.h>
 #include <malloc.h>
 #include <pwd.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -405,25 +404,10 @@ static void set_arenas(unsigned workers)
     (void)mallopt(M_MXFAST, 0);
 }
 
-/* Returns Workers=, or one worker for two CPUs: jobs, store and clients need CPUs too.
- * With two workers on two CPUs, most of voltd's time per job is one worker waking the
- * other: 923 and 785 us of the whole machine per /bin/true with one worker, 1,047 and 848
- * us with two, measured in turns. */
-static unsigned workers_of(const struct config *config)
-{
-    cpu_set_t set;
-
-    if (config->workers)
-        return (unsigned)config->workers;
-    if (sched_getaffinity(0, sizeof(set), &set) < 0) /* more CPUs than the set can hold */
-        return VOLT_MAX_WORKERS;
-    return ((unsigned)CPU_COUNT(&set) + 1) / 2;
-}
-
 static int start_runtime(struct daemon *d)
 {
     struct volt_options opt = {
-        .workers = workers_of(&d->config),
+        .workers = config_workers(&d->config),
         .max_blocking_threads = (unsigned)d->config.max_blocking_threads,
         .thread_name = "voltd",
     };

@@ -128,6 +128,10 @@ typedef void config_tell_fn(void *arg, const char *text);
 int config_check(const char *path, bool must_exist, config_tell_fn *tell, void *arg,
                  size_t *ret_files);
 
+/* Returns Workers=, or one worker for two CPUs that voltd may use: jobs, store and
+ * clients need CPUs, too. At most VOLT_MAX_WORKERS. */
+unsigned config_workers(const struct config *cfg);
+
 /* Writes the default path of the main file: /etc/voltd/voltd.conf, or for user mode
  * $XDG_CONFIG_HOME/voltd/voltd.conf (~/.config unless that is an absolute path). Returns
  * 0; -ENOENT without a home (paths_home()); -ENAMETOOLONG. */

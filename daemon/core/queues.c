@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/cpus.h"
 #include "base/error.h"
 #include "base/siphash.h"
 #include "daemon/admit/job_queue.h"
@@ -75,8 +75,8 @@ uint32_t queue_slots(uint64_t setting)
 {
     if (setting)
         return (uint32_t)setting;
-    const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    return cpus > 2 ? (uint32_t)cpus : 2;
+    const unsigned cpus = cpus_usable();
+    return cpus > 2 ? cpus : 2;
 }
 
 bool queue_is_gone(const struct queue *q)

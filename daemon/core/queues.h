@@ -84,8 +84,8 @@ bool queue_is_over(const struct queue *q);
 /* Return the setting or list that is in force. */
 uint64_t queue_value(const struct queue *q, enum queue_setting s);
 const struct queue_allowed *queue_allows(const struct queue *q, enum queue_list list);
-/* Returns the number of slots for a value of the setting; 0 means as many as CPUs, at
- * least 2. */
+/* Returns the number of slots for a value of the setting; 0 means as many as CPUs that
+ * voltd may use, at least 2. */
 uint32_t queue_slots(uint64_t setting);
 /* Return the sum of the slots that queues own, and the slots of the machine. If the
  * machine has fewer, each queue owns its share of them. */

@@ -9,12 +9,12 @@
  * only. */
 #include "runtime/runtime.h"
 #include "base/clock.h"
+#include "base/cpus.h"
 #include "runtime/thread.h"
 #include "task/leaves.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +25,6 @@
 #define HOLD_NS                  30000 /* about what a wake costs both sides */
 
 uint64_t runtime_sentinel_usec = 2000;
-
-static unsigned cpus(void)
-{
-    cpu_set_t set;
-
-    if (sched_getaffinity(0, sizeof(set), &set) < 0) /* more CPUs than the set can hold */
-        return VOLT_MAX_WORKERS;
-    return (unsigned)CPU_COUNT(&set);
-}
 
 /* Builds that look for mistakes anyway watch always. */
 #if defined(POISON) || !defined(__OPTIMIZE__)
@@ -145,7 +136,7 @@ static int runtime_alloc(unsigned workers, const struct volt_options *opt,
     /* With one group of workers: across groups a hint is not enough (hold.h). */
     if (rt->sched.sentinel_usec && rt->sched.groups == 1)
         rt->sched.hold_ns = HOLD_NS;
-    rt->sched.cpus = cpus();
+    rt->sched.cpus = cpus_usable();
     /* Where there is another processor; else it would only keep others from this one. */
     rt->sched.spin_most = workers > 1 && rt->sched.cpus > 1 ? SPIN_MOST : 0;
     *ret = rt;
@@ -159,7 +150,7 @@ int volt_runtime_new(const struct volt_options *opt, struct volt_runtime **ret_r
 
     if (!opt)
         opt = &defaults;
-    unsigned workers = opt->workers ? opt->workers : cpus();
+    unsigned workers = opt->workers ? opt->workers : cpus_usable();
     if (!opt->workers && workers > VOLT_MAX_WORKERS)
         workers = VOLT_MAX_WORKERS;
     if (workers > VOLT_MAX_WORKERS)

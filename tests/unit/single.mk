@@ -4,7 +4,7 @@ SINGLE_WRAP := pthread_create fork vfork posix_spawn posix_spawnp
 SINGLE := \
     test_act test_address test_admission test_admit_memory test_admit_property test_age test_array \
     test_attempt_search test_attempt_table test_auth test_base64 test_batch_names test_check_command \
-    test_check_paths test_conditions test_config test_contents test_core_conditions test_deadlock \
+    test_check_paths test_conditions test_config test_contents test_core_conditions test_cpus test_deadlock \
     test_deadlock_edges test_dependencies test_dispatcher test_duration test_durations test_each \
     test_edit test_edit_after test_env test_estimate test_event test_event_ring test_event_texts \
     test_explain test_fields test_file test_frame test_global_interval test_hash_table test_hold \

@@ -432,6 +432,31 @@ static void test_default_paths(void **state)
     assert_string_equal(buf, account);
 }
 
+unsigned __wrap_cpus_usable(void);
+static unsigned usable;
+
+unsigned __wrap_cpus_usable(void)
+{
+    return usable;
+}
+
+static void test_workers_by_default_are_half_of_the_cpus(void **state)
+{
+    struct config cfg = {.workers = 0};
+
+    (void)state;
+    usable = 1;
+    assert_int_equal(config_workers(&cfg), 1);
+    usable = 2;
+    assert_int_equal(config_workers(&cfg), 1);
+    usable = 511;
+    assert_int_equal(config_workers(&cfg), 256);
+    usable = 4096;
+    assert_int_equal(config_workers(&cfg), 256); /* as many as a runtime takes */
+    cfg.workers = 3;
+    assert_int_equal(config_workers(&cfg), 3);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -454,6 +479,7 @@ int main(void)
         TEST(test_files_in_their_order),
         TEST(test_keys_that_need_a_restart),
         TEST(test_default_paths),
+        TEST(test_workers_by_default_are_half_of_the_cpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
