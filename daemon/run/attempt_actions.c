@@ -168,6 +168,15 @@ static void arm_probe(struct attempt *a)
     volt_sleep_init(&a->probe, a->probe_usec);
 }
 
+/* Returns how long an adopted attempt has been paused, with a pause that lasts still. */
+static uint64_t paused_so_far(struct work *w)
+{
+    const struct job_status st = work_look(NULL, w);
+    const uint64_t since = job_paused_at(&st), now = jobs_now_usec();
+
+    return st.paused_usec + (since && now > since ? now - since : 0);
+}
+
 /* Arms the timeout. The time counts from the start in the record, without pauses. The
  * time of the answer to START does not matter. */
 static void limit_from_start(struct work *w, uint64_t paused_usec)
@@ -257,7 +266,7 @@ static void post_started(struct volt_cx *cx, struct work *w)
 
     CRASH_POINT("started-seen");
     volt_sleep_fini(&w->attempt->probe);
-    limit_from_start(w, w->adopted ? work_look(NULL, w).paused_usec : 0);
+    limit_from_start(w, w->adopted ? paused_so_far(w) : 0);
     note_start(cx, w, &ev);
 }
 

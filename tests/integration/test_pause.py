@@ -156,6 +156,25 @@ def test_a_pause_does_not_count_towards_the_timeout(daemon):
     assert len(pids) == 3
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_pause_over_a_restart_does_not_count_towards_the_timeout(daemon, how):
+    with daemon.connect() as v:
+        job, pids = running(v, daemon, timeout_usec=3000000)
+        pause(v, job)
+        stand_still(*pids)
+        since = get(v, job)["paused_at_usec"]
+    daemon.stop(how)
+    until(lambda: time.time() * 1000000 > since + 3000000, "the pause to last as long as the timeout")
+    daemon.start()
+    with daemon.connect() as v:
+        until(lambda: get(v, job)["state"] == "paused", "it to be found")
+        assert resume(v, job) == 1
+        done = ended(v, job)
+        assert done["result"] == "timeout" and done["paused_usec"] >= 3000000
+        ran = done["ended_at_usec"] - done["started_at_usec"] - done["paused_usec"]
+        assert ran >= 2900000, done
+
+
 def test_arrays_are_paused_where_they_run(private):
     private.start(config=config(slots=2))
     go = private.dir / "go"
