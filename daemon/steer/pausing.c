@@ -76,7 +76,7 @@ static int step_array(struct tx *tx, struct job *job, struct pausing *p)
 int pausing_step(struct tx *tx, struct job *job, int64_t offset, struct pausing *p)
 {
     if (jobs_done(job))
-        return -EALREADY;
+        return p->any ? 0 : -EALREADY;
     if (!jobs_is_process(job))
         return -EOPNOTSUPP;
     if (job->array && offset == NO_OFFSET)
@@ -88,5 +88,5 @@ int pausing_step(struct tx *tx, struct job *job, int64_t offset, struct pausing 
     if (p->any && jobs_any_status(job, offset).state == undone)
         return 0;
     int r = step_one(tx, job, offset, p);
-    return p->any && (r == -EBUSY || r == -ESRCH) ? 0 : r;
+    return p->any && (r == -EALREADY || r == -EBUSY || r == -ESRCH) ? 0 : r;
 }

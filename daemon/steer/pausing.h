@@ -26,9 +26,9 @@ struct pausing { /* zero-initialised before the first step, except the next two 
 
 /* Does a step for a job, an element, or the running or paused elements of an array, of
  * these until core_is_used_up():
- *   0: its processes are stopped, or run
+ *   0: its processes are stopped, or run; or it has ended since the request was fulfilled
  *   -EAGAIN: another step is due
- *   -EALREADY: it has ended
+ *   -EALREADY: it had ended before
  *   -EBUSY: it does not run; -ESRCH: it is not paused
  *   -EOPNOTSUPP: it has no process
  *   -ENOMEM, or another error of the store */

@@ -82,13 +82,19 @@ static int steer(struct tx *tx, struct job *job, int64_t offset,
     return cancel_some(tx, job, offset, at);
 }
 
+/* Returns whether the request was fulfilled before the job was purged. */
+static bool is_fulfilled(const struct steer_at *at)
+{
+    return at->begun && (at->verb == STEER_CANCEL || at->pausing.any);
+}
+
 /* The job may be purged between two portions: it is looked up each time. */
 int steer_step(struct core *core, const struct asker *asker, uint64_t id, int64_t index,
                struct steer_at *at)
 {
     struct tx tx;
     int64_t offset = NO_OFFSET;
-    int r = at->begun && at->verb == STEER_CANCEL ? 0 : -ENOENT;
+    int r = is_fulfilled(at) ? 0 : -ENOENT;
 
     core_begin(&tx, core);
     core_charge(core, at->quota);

@@ -15,6 +15,7 @@
 #include "daemon/dispatch/grant.h"
 #include "daemon/run/work.h"
 #include "daemon/steer/pausing.h"
+#include "daemon/steer/steer.h"
 #include "daemon/store/commit_log.h"
 #include "daemon/store/reader.h"
 #include "daemon/store/sqlite.h"
@@ -157,6 +158,40 @@ static void what_was_undone_is_not_done_again(void **state)
     assert_int_equal(step(&core, 1, NO_OFFSET, &on), -EAGAIN);
     assert_int_equal(step(&core, 1, NO_OFFSET, &off), 0);
     assert_int_equal(st->state, JOB_PAUSED);
+    replay_unload(&core);
+}
+
+/* Its end follows its resume at once: the request was fulfilled, and the next job's turn
+ * comes. */
+static void what_ends_as_soon_as_it_goes_on_was_resumed(void **state)
+{
+    struct pausing on = to_pause(), off = to_resume();
+    struct core core;
+
+    (void)state;
+    load_four(&core);
+    struct work *w = job_of(&core, 1)->live;
+    assert_int_equal(step(&core, 1, NO_OFFSET, &on), -EAGAIN);
+    assert_int_equal(step(&core, 1, NO_OFFSET, &off), -EAGAIN);
+    w->ending = true;
+    assert_int_equal(step(&core, 1, NO_OFFSET, &off), 0);
+    off = to_resume(); /* another one comes too late */
+    assert_int_equal(step(&core, 1, NO_OFFSET, &off), -EALREADY);
+    replay_unload(&core);
+}
+
+/* By the time of the next step the job is no longer in memory. */
+static void what_is_purged_as_soon_as_it_goes_on_was_resumed(void **state)
+{
+    const struct asker asker = {.who = {0}};
+    struct steer_at at = {.verb = STEER_RESUME, .begun = true};
+    struct core core;
+
+    (void)state;
+    load_four(&core);
+    assert_int_equal(steer_step(&core, &asker, 99, JOB_NO_INDEX, &at), -ENOENT);
+    at.pausing.any = true;
+    assert_int_equal(steer_step(&core, &asker, 99, JOB_NO_INDEX, &at), 0);
     replay_unload(&core);
 }
 
@@ -317,6 +352,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_step_is_due_until_its_processes_stand_still),
         T(what_was_undone_is_not_done_again),
+        T(what_ends_as_soon_as_it_goes_on_was_resumed),
+        T(what_is_purged_as_soon_as_it_goes_on_was_resumed),
         T(what_does_not_run_says_why),
         T(an_array_is_paused_where_it_runs),
         T(nothing_of_an_array_runs),
