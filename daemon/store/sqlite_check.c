@@ -39,11 +39,16 @@ static void find_event(struct check *c, const struct store_loaded_event *e)
     (void)find(c, text);
 }
 
+/* An array is held as a whole: its elements are not. */
 static void begin_status(struct check *c, const struct job_key *key)
 {
+    struct job_event submit = c->submit;
+
+    if (key->index != JOB_NO_INDEX)
+        submit.held = JOB_HELD_NO;
     c->key = *key;
     c->status = (struct job_status){0};
-    (void)job_update(&c->status, &c->submit);
+    (void)job_update(&c->status, &submit);
 }
 
 static void replay_job(struct check *c, const struct store_loaded_job *job)

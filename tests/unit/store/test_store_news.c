@@ -296,6 +296,28 @@ static void forgetting_is_no_news(void **state)
                                      "3=3:submit:queued ");
 }
 
+/* The hold is the array's: its elements start without a RELEASE of their own. */
+static void an_array_that_was_held_is_sound(void **state)
+{
+    const struct job_event release = {.type = JOB_EV_RELEASE, .at_usec = 4};
+    const struct job_event starting = {
+        .type = JOB_EV_STARTING, .at_usec = 5, .attempt = 1};
+    struct job_spec *spec = job_spec_new();
+    struct heard h, loaded;
+    struct store *s = begin(&h, &loaded);
+
+    (void)state;
+    spec->kind = JOB_KIND_NOOP;
+    spec->hold = spec->is_array = true;
+    const struct store_fact facts[] = {fact_submit(1, 3, spec),
+                                       fact_event(1, JOB_NO_INDEX, &release),
+                                       fact_event(1, 0, &starting)};
+    keep(s, facts, 3);
+    store_free(s);
+    job_spec_unref(spec);
+    assert_int_equal(store_sqlite_check(stored_dir, fail_on_finding, NULL), 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, stored_setup, stored_teardown)
 
 int main(void)
@@ -306,6 +328,7 @@ int main(void)
         T(not_kept_and_the_end_of_an_array),
         T(many_at_once),
         T(forgetting_is_no_news),
+        T(an_array_that_was_held_is_sound),
     };
     return cmocka_run_group_tests(tests, stored_start, stored_stop);
 }
