@@ -138,10 +138,11 @@ void condition_elements_free(struct elements_wait *home, struct elements_wait *m
 int condition_after_text(uint64_t antecedent, enum job_after when, bool each, char *ret,
                          size_t size);
 /* Mark and unmark a job as awaited by something without an edge here. The first returns 0
- * or -ENOMEM. condition_after_is_awaited() returns whether the job is so marked, or has
- * an edge or a doomed one. */
+ * or -ENOMEM. condition_after_is_marked() returns whether the job is so marked;
+ * condition_after_is_awaited(), whether it is, or has an edge or a doomed one. */
 int condition_after_await(struct admission *a, uint64_t antecedent);
 void condition_after_await_no_more(struct admission *a, uint64_t antecedent);
+bool condition_after_is_marked(const struct admission *a, uint64_t antecedent);
 bool condition_after_is_awaited(const struct admission *a, uint64_t antecedent);
 
 /* --- replace: until the job whose key it took has no process left ------------------- */

@@ -18,6 +18,7 @@ struct antecedent {
     struct hash_node node; /* in admission.antecedents */
     uint64_t id;
     uint64_t edges;           /* all edges, also those not entered or doomed, and marks */
+    uint64_t marks;           /* of condition_after_await() */
     struct list starts, ends; /* edges that have entered */
     struct list_node decided; /* in admission.decided, if is_listed */
     bool is_listed;
@@ -119,12 +120,23 @@ int condition_after_await(struct admission *a, uint64_t antecedent)
     if (!x)
         return -ENOMEM;
     x->edges++;
+    x->marks++;
     return 0;
 }
 
 void condition_after_await_no_more(struct admission *a, uint64_t antecedent)
 {
-    put(a, find(a, antecedent));
+    struct antecedent *x = find(a, antecedent);
+
+    x->marks--;
+    put(a, x);
+}
+
+bool condition_after_is_marked(const struct admission *a, uint64_t antecedent)
+{
+    const struct antecedent *x = find(a, antecedent);
+
+    return x && x->marks;
 }
 
 void condition_after_fini(struct admission *a)

@@ -103,6 +103,11 @@ static void unlink_from(struct core *core, struct each_edge *e)
     e->linked = false;
 }
 
+bool each_is_followed(const struct core *core, uint64_t antecedent)
+{
+    return condition_after_is_marked(core->parts.admit, antecedent);
+}
+
 static void unlist(struct core *core, struct each_edge *e)
 {
     if (e->listed)

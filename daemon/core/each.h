@@ -30,6 +30,9 @@ int each_check(struct core *core, const struct job *job, const struct job_spec *
                struct volt_error *err);
 /* Returns whether memory has the elements of this antecedent of the user. */
 bool each_is_live(struct core *core, uid_t uid, uint64_t antecedent);
+/* Returns whether elements of an array still wait for those of this antecedent, which may
+ * be in the store alone. */
+bool each_is_followed(const struct core *core, uint64_t antecedent);
 /* Gives the array its edges from element to element. Edges with an item, whose
  * antecedents come in the same submission, get their antecedent from each_bind(). Return
  * 0, -ENOMEM, or -EAGAIN: call past_edges_look() first. */

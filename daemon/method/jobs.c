@@ -224,7 +224,19 @@ struct forget_state {
     bool begun;
 };
 
-/* Checks that an id given is an ended job, not an element. 0, or the call is answered. */
+/* Returns why a job that was named stays. NULL: it may go. */
+static const char *why_kept(struct call *call, const struct job_key *key, bool ended)
+{
+    if (!ended)
+        return "has not ended";
+    if (key->index >= 0)
+        return "is an element: arrays are forgotten as a whole";
+    return steer_is_followed(call_service(call)->core, key->id)
+               ? "is needed: another array waits for it, element to element"
+               : NULL;
+}
+
+/* Checks that an id given is a job that may go. 0, or the call is answered. */
 static int check_ended(struct volt_cx *cx, struct call *call, const struct job_key *key)
 {
     char id[JOB_KEY_TEXT_MAX], reason[JOB_KEY_TEXT_MAX + 64];
@@ -235,12 +247,11 @@ static int check_ended(struct volt_cx *cx, struct call *call, const struct job_k
         return r;
     bool ended = view.status.state == JOB_DONE && !view.orphan;
     job_view_fini(&view);
-    if (ended && key->index < 0)
+    const char *why = why_kept(call, key, ended);
+    if (!why)
         return 0;
     (void)job_key_format_job(key, id);
-    (void)snprintf(reason, sizeof(reason), "job %s %s", id,
-                   ended ? "is an element: arrays are forgotten as a whole"
-                         : "has not ended");
+    (void)snprintf(reason, sizeof(reason), "job %s %s", id, why);
     (void)call_error(call, "org.voltd.jobs.Refused",
                      json_pack("{s:s}", "reason", reason));
     return -EBUSY;

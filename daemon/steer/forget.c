@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "daemon/core/dependencies.h"
+#include "daemon/core/each.h"
 #include "daemon/core/keys.h"
 #include "daemon/core/parts.h"
 #include "daemon/core/table.h"
@@ -142,6 +143,14 @@ static void begin(struct steer_forget *f)
                            ? 1u << JOB_STATE_COUNT /* matches no job */
                            : 1u << JOB_DONE;
     p->before_usec = f->older_usec < now ? now - f->older_usec : 0;
+}
+
+bool steer_is_followed(struct core *core, uint64_t id)
+{
+    core_lock(core);
+    const bool is = each_is_followed(core, id);
+    core_unlock(core);
+    return is;
 }
 
 enum volt_poll steer_forget_poll(struct volt_cx *cx, struct steer_forget *f)

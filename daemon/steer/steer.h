@@ -58,6 +58,9 @@ int steer_look_at_after(struct volt_cx *cx, struct core *core,
  * has begun. */
 void steer_leave(struct core *core, const struct asker *asker, uint64_t id,
                  const struct steer_at *at);
+/* Returns whether the job cannot be purged because elements of another array wait for
+ * its elements. */
+bool steer_is_followed(struct core *core, uint64_t id);
 /* Leaf future that purges the asker's ended jobs that match, ended longer than older_usec
  * ago, except the newest `keep` of the matching ones. READY when the store has removed
  * them. */

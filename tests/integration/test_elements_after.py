@@ -94,10 +94,13 @@ def test_what_has_ended_before(private):
             wait(v, *[submit(v, kind="noop") for _ in range(5)])
     restart(private)
     with private.connect() as v:
-        assert v.ok(JOBS + "Forget", {"filter": {"ids": [mixed]}})["count"] == 0
+        r = private.ctl("clean", good, mixed)
+        assert r.code == 1 and f"job {mixed} is needed: another array waits for it" in r.err, r
+        assert get(v, good)["result"] == "success"
         release(v, kept)
         wait(v, kept)
         assert results(v, kept, 0, 9) == expected
+        assert private.ctl("clean", good, mixed).err == "voltctl: 2 jobs removed\n"
 
 
 def test_cancels_and_holds(private):
