@@ -57,10 +57,32 @@ static void format_rate(uint64_t usec, char ret[static 64])
     (void)snprintf(ret, 64, "one token in %" PRIu64 " us", usec);
 }
 
-/* Says why a name cannot be claimed this way. */
-static int refuse(const struct core *core, uid_t uid, const struct job_claim *c, int r,
-                  struct volt_error *err)
+/* A waiter that claims, and what it claims for its user. */
+struct claimant {
+    uid_t uid;
+    struct waiter *waiter;
+    uint64_t rank;
+    struct job_claim *claims;
+    size_t n;
+};
+
+/* Returns the capacity that the claim names. If it names none, the first one that another
+ * claim on the same name does counts for it; 0: none does. */
+static uint64_t first_capacity(const struct claimant *of, const struct job_claim *c)
 {
+    uint64_t capacity = c->capacity;
+
+    for (size_t i = 0; i < of->n && !capacity; i++)
+        if (of->claims[i].mode == c->mode && strcmp(of->claims[i].name, c->name) == 0)
+            capacity = of->claims[i].capacity;
+    return capacity;
+}
+
+/* Says why a name cannot be claimed this way. */
+static int refuse(const struct core *core, const struct claimant *of,
+                  const struct job_claim *c, int r, struct volt_error *err)
+{
+    const uid_t uid = of->uid;
     const struct resource *there = named_find(core->parts.admit, uid, c->name);
     const struct resource_kind *kind = there ? there->kind : NULL;
     char rate[64];
@@ -85,7 +107,7 @@ static int refuse(const struct core *core, uid_t uid, const struct job_claim *c,
     if (there && r == -EEXIST)
         return error_set(err, -EINVAL,
                          "%s %s is in use with %" PRIu64 " permits, not %" PRIu64,
-                         kind->name, c->name, there->capacity, c->capacity);
+                         kind->name, c->name, there->capacity, first_capacity(of, c));
     return error_set(err, -EINVAL, "claims: %s cannot be had", c->name);
 }
 
@@ -105,13 +127,14 @@ static int get_as_it_is(struct core *core, uid_t uid, const struct job_claim *c,
     return named_get(core->parts.admit, &ask, &ret->resource);
 }
 
-static int get(struct core *core, uid_t uid, const struct job_claim *c, bool fresh,
-               struct claim *ret)
+static int get(struct core *core, const struct claimant *of, const struct job_claim *c,
+               bool fresh, struct claim *ret)
 {
+    const uid_t uid = of->uid;
     struct named_ask ask = {.owner = uid,
                             .name = c->name,
                             .kind = kind_of(c),
-                            .capacity = fresh ? c->capacity : c->had,
+                            .capacity = fresh ? first_capacity(of, c) : c->had,
                             .per_usec = c->interval_usec,
                             .again = !fresh};
     const struct resource *there = named_find(core->parts.admit, uid, c->name);
@@ -158,15 +181,6 @@ static int refuse_sum(const struct claim *claims, size_t n, struct volt_error *e
     return error_set(err, -EINVAL, "more permits are claimed than there can be");
 }
 
-/* A waiter that claims, and what it claims for its user. */
-struct claimant {
-    uid_t uid;
-    struct waiter *waiter;
-    uint64_t rank;
-    struct job_claim *claims;
-    size_t n;
-};
-
 static int assign(struct core *core, const struct claimant *of, struct admission_ask *ask,
                   bool fresh, struct volt_error *err)
 {
@@ -177,9 +191,9 @@ static int assign(struct core *core, const struct claimant *of, struct admission
     for (size_t i = 0; i < of->n && r == 0; i++) {
         struct job_claim *c = &of->claims[i];
 
-        r = get(core, of->uid, c, fresh, &claims[n]);
+        r = get(core, of, c, fresh, &claims[n]);
         if (r < 0)
-            r = refuse(core, of->uid, c, r, err);
+            r = refuse(core, of, c, r, err);
         else if (is_had(claims, ++n, c))
             named_put(core->parts.admit, claims[--n].resource);
         else if (fresh)

@@ -180,6 +180,11 @@ static void claims_that_cannot_be_had(void **state)
         {"{'name':'s'}", "s is in use as a semaphore"},
         {"{'name':'s','mode':'permits','capacity':5}",
          "semaphore s is in use with 2 permits, not 5"},
+        {"{'name':'s','mode':'permits'},{'name':'s','mode':'permits','capacity':5}",
+         "semaphore s is in use with 2 permits, not 5"},
+        {"{'name':'n','mode':'permits'},{'name':'n','mode':'permits','capacity':3},"
+         "{'name':'n','mode':'permits','capacity':5}",
+         "semaphore n is in use with 3 permits, not 5"},
         {"{'name':'s','mode':'permits','permits':2},{'name':'s','mode':'permits'}",
          "semaphore s has 2 permits, and 3 are claimed"},
         {"{'name':'r','mode':'rate','capacity':7,'interval_usec':3600000000}",
@@ -205,6 +210,27 @@ static void claims_that_cannot_be_had(void **state)
     assert_has(call(JOBS("List"), "{'fields':['id']}"), "'jobs':[{'id':'1'}]");
     assert_has(call(JOBS("Cancel"), "{'ids':['1']}"), "'count':1");
     (void)wait_for("'1'");
+}
+
+/* Of several claims on a new name the first number that is named counts for all. */
+static void a_number_counts_for_the_claims_before_it(void **state)
+{
+    static const char *const cases[] = {
+        "{'name':'s','mode':'permits'},{'name':'s','mode':'permits','capacity':3}",
+        "{'name':'s','mode':'permits','capacity':3},{'name':'s','mode':'permits'}",
+        "{'name':'r','mode':'rate','interval_usec':1},{'name':'r','mode':'rate',"
+        "'interval_usec':1,'capacity':3}",
+    };
+    char spec[300];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        (void)snprintf(spec, sizeof(spec), "{'spec':{'kind':'noop','claims':[%s]}}",
+                       cases[i]);
+        assert_has(call(JOBS("Submit"), spec), "'created':true");
+        (void)snprintf(spec, sizeof(spec), "'%zu'", i + 1);
+        assert_has(wait_for(spec), "'exit_code':0");
+    }
 }
 
 /* --- standard input by descriptor ----------------------------------------------------------- */
@@ -367,6 +393,7 @@ int main(void)
         T(output_that_is_not_there),
         T(locks_and_their_sizes),
         T(claims_that_cannot_be_had),
+        T(a_number_counts_for_the_claims_before_it),
         T(input_that_is_sent_along),
         T(input_of_a_call_that_waits),
         T(streams_that_keep_too_much),
