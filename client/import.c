@@ -28,15 +28,21 @@ struct import {
     bool failed;
 };
 
-/* Calls fn for each line that a command prints. Returns 0, or -1 after an error
- * message. */
+/* Calls fn for each line that a command prints, except lines with a NUL byte, which would
+ * be cut there. Returns 0, or -1 after an error message. */
 static int each_line(const char *command, void (*fn)(struct import *, char *),
                      struct import *to)
 {
     FILE *in = popen(command, "re");
     char *line = NULL;
     size_t room = 0;
-    while (in && getline(&line, &room, in) >= 0) {
+    ssize_t len;
+    for (size_t n = 1; in && (len = getline(&line, &room, in)) >= 0; n++) {
+        if (strlen(line) < (size_t)len) {
+            say("line %zu of `%s` has a NUL byte, and is left out", n, command);
+            to->failed = true;
+            continue;
+        }
         line[strcspn(line, "\n")] = '\0';
         fn(to, line);
     }

@@ -2,6 +2,7 @@
 import base64
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -63,6 +64,14 @@ def test_crontab(shared, tools):
     assert base64.b64decode(second["stdin_data"]) == b"one\ntwo%\n"
     r = shared.submit("-w", "-f", "-", input=r.out)
     assert r.code == 0 and [shared.ctl("logs", i).out for i in r.lines] == ["two words % done\n", "one\ntwo%\n"]
+
+
+def test_a_line_with_a_nul_byte_is_left_out(shared, tools):
+    pathlib.Path(shared.dir / "tools" / "crontab").write_text(
+        "#!/bin/sh\nprintf '@daily echo before\\n@daily rm -r /srv/a\\0b\\n@daily echo behind\\n'\n")
+    r = shared.submit("--import=crontab", env=tools)
+    assert [json.loads(line)["shell"] for line in r.lines] == ["echo before", "echo behind"]
+    assert r.code == 125 and "line 2 of `crontab -l` has a NUL byte, and is left out" in r.err, r
 
 
 def test_at(shared, tools):
