@@ -341,8 +341,16 @@ enum term_style job_view_style(const json_t *job)
                                                                     : TERM_RED;
 }
 
+bool job_view_is_lost(const json_t *job)
+{
+    return strcmp(job_view_string(job, "result"), "lost") == 0 &&
+           !json_is_object(json_object_get(job, "counts"));
+}
+
 uint64_t job_view_runtime(const json_t *job, uint64_t now_usec)
 {
+    if (job_view_is_lost(job))
+        return 0;
     uint64_t start = (uint64_t)job_view_int(job, "started_at_usec");
     uint64_t end = (uint64_t)job_view_int(job, "ended_at_usec");
     if (end == 0)

@@ -23,8 +23,11 @@ void job_view_result_word(const json_t *job, char *buf, size_t size);
 /* Returns the style: green for success, red for failure, and so on; of an array by its
  * counts. */
 enum term_style job_view_style(const json_t *job);
+/* Returns whether nobody knows when the job, or an attempt, ended: ended_at_usec is when
+ * voltd noticed. */
+bool job_view_is_lost(const json_t *job);
 /* Returns how long the job has run, in us, until now_usec if it still runs; 0 before its
- * start and for arrays. */
+ * start, for arrays and for a lost job. */
 uint64_t job_view_runtime(const json_t *job, uint64_t now_usec);
 /* Returns when the job may begin, us since 1970: the later of the times in its spec, if
  * present; 0: at once. */

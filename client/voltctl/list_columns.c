@@ -414,7 +414,7 @@ static const struct list_column set[] = {
      {"RUNTIME", RIGHT, OPTIONAL, .rank = 5},
      put_runtime,
      runtime_of,
-     "started_at_usec ended_at_usec paused_at_usec paused_usec",
+     "started_at_usec ended_at_usec paused_at_usec paused_usec result counts",
      NULL,
      true,
      true},

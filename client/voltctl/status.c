@@ -231,7 +231,7 @@ static void print_attempt(const json_t *attempt, bool first)
     const uint64_t from = (uint64_t)job_view_int(attempt, "started_at_usec"),
                    to = (uint64_t)job_view_int(attempt, "ended_at_usec");
     job_view_result_word(attempt, result, sizeof(result));
-    if (from > 0 && to >= from)
+    if (from > 0 && to >= from && !job_view_is_lost(attempt))
         duration_format(to - from, runtime, sizeof(runtime));
     term_print("%11s %" PRId64 ": %s%s%s\n", first ? "Attempts:" : "",
                job_view_int(attempt, "attempt"), to ? result : "has not ended",
@@ -304,7 +304,7 @@ static void print_job(const json_t *job)
     bool array = json_is_object(json_object_get(job, "counts"));
     print_time("Started:", job, "started_at_usec");
     print_time("Paused:", job, "paused_at_usec");
-    print_time("Ended:", job, "ended_at_usec");
+    print_time(job_view_is_lost(job) ? "Noticed:" : "Ended:", job, "ended_at_usec");
     uint64_t usec = job_view_runtime(job, job_view_now());
     if (usec > 0) {
         duration_format(usec, runtime, sizeof(runtime));

@@ -105,9 +105,10 @@ static void put_spec(const struct shown *s, const struct job_view *v, uint64_t f
         spec_write(s->to, "spec", spec, fields);
 }
 
+/* Nobody has measured what a lost job has used. */
 static void put_usage(const struct shown *s, const struct job_status *st)
 {
-    if (!shows(s, JOB_FIELD_usage))
+    if (!shows(s, JOB_FIELD_usage) || st->result == JOB_RESULT_LOST)
         return;
     wire_open(s->to, "usage", '{');
     wire_put_int(s->to, "user_usec", (int64_t)st->usage.user_usec);

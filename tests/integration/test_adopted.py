@@ -183,6 +183,13 @@ def test_who_has_run_is_not_started_again_for_want_of_a_record(private, while_up
     os.kill(pid, signal.SIGKILL)
     watcher.kill()
     watcher.wait()
+    assert job["started_at_usec"] and "usage" not in job, job
+    # Nobody knows when it ended.
+    shown = private.ctl("status", ident).out
+    assert "   Noticed: " in shown and "Started: " in shown, shown
+    assert not re.search("Ended:|Runtime:|CPU:", shown), shown
+    assert [ident, "-", "lost"] in [line.split() for line in private.ctl(
+        "list", "--all", "-o", "id,runtime,result", "--no-legend").lines]
 
 
 def test_a_record_directory_that_was_removed(private):
@@ -310,7 +317,7 @@ def test_a_lost_attempt_is_followed_by_another(private, array):
         until(lambda: get(v, ident)["state"] == "running")
         until(lambda: private.ctl("logs", ident).out == "out 1\nout 2\n")
         said = private.ctl("status", ident).out
-        assert re.search(r"\n  Attempts: 1: lost after \S+\n +2: has not ended\n", said), said
+        assert re.search(r"\n  Attempts: 1: lost\n +2: has not ended\n", said), said
         second = get(v, ident)["pid"]
         shim = shim_of(second)
     private.stop(signal.SIGKILL)
