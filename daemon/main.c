@@ -9,7 +9,8 @@
  * Exit status:
  *   0  stopped
  *   1  could not start
- *   2  a person must act: wrong usage, or a store that is not the one that was here
+ *   2  a person must act: wrong usage or account, or a store that is not the one that was
+ *      here
  *   3  another voltd uses the directories */
 #include <errno.h>
 #include <fcntl.h>
@@ -733,6 +734,18 @@ static int look_at_store(struct daemon *d)
     return d->options.check_store ? check_store(&d->paths) : accept_store(&d->paths);
 }
 
+/* Refuses the account that the server refuses as a client. */
+static bool may_serve_itself(void)
+{
+    if (geteuid() != server_overflow_uid())
+        return true;
+    log_error(
+        "uid %u stands for users of other namespaces, so voltd would refuse its own "
+        "user: run it as another account",
+        (unsigned)geteuid());
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     struct daemon d = {.sockets = {-1, -1}};
@@ -748,6 +761,8 @@ int main(int argc, char **argv)
         return look_at_config(&d);
     if (d.options.check_store || d.options.accept_store)
         return look_at_store(&d);
+    if (!may_serve_itself())
+        return 2;
     d.job_descriptors = raise_descriptors();
     int r = up(&d);
     if (r == 0) {

@@ -449,8 +449,7 @@ static int listen_on(struct server *s, const struct server_listener *on)
 
 /* --- life --------------------------------------------------------------------------- */
 
-/* Returns the uid that stands for users without a name in this user namespace. */
-static uid_t read_overflow_uid(void)
+uid_t server_overflow_uid(void)
 {
     FILE *f = fopen("/proc/sys/kernel/overflowuid", "re");
     unsigned uid = 65534;
@@ -482,7 +481,7 @@ struct server *server_new(const struct service *service, const struct config *co
     if (!s)
         return NULL;
     s->service = service;
-    s->overflow_uid = read_overflow_uid();
+    s->overflow_uid = server_overflow_uid();
     s->descriptors = read_descriptors();
     s->config = *config;
     s->generation = 1;

@@ -7,6 +7,7 @@
 #define VOLTD_SERVER_SERVER_H
 
 #include "daemon/call/method.h"
+#include <sys/types.h>
 #include <volt/volt.h>
 
 struct config;
@@ -18,6 +19,10 @@ struct server_listener {
     bool control; /* the control socket: its peers are admins, with SERVER_RESERVE
                    * connections beyond MaxConnections= and the like */
 };
+
+/* Returns the uid that stands for users without a name in this user namespace, by default
+ * that of nobody. No server serves it. */
+uid_t server_overflow_uid(void);
 
 /* Returns a new server that accepts nothing yet; NULL: no memory. Borrows service until
  * server_free(), copies config. */

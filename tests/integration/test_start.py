@@ -10,12 +10,12 @@ import subprocess
 
 import pytest
 
-from conftest import BIN, LIMIT, until
+from conftest import BIN, LIMIT, needs_root, until
 
 
-def start(private, *args, env=None, **kw):
+def start(private, *args, env=None, program=BIN / "voltd", **kw):
     """voltd with these arguments only, which is to refuse: its exit code and its words."""
-    done = subprocess.run([BIN / "voltd", *args], env=private.env if env is None else env,
+    done = subprocess.run([program, *args], env=private.env if env is None else env,
                           cwd=private.dir, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=LIMIT, **kw)
     return done.returncode, done.stderr
@@ -95,6 +95,18 @@ def test_too_few_descriptors_are_called_so(private):
             last = text.splitlines()[-1]
             assert last.endswith(": Too many open files"), (n, text)
     assert runs  # with the highest of them
+
+
+@needs_root
+def test_account_nobody_is_refused_at_the_start(private):
+    """Its number stands for users of other namespaces: voltd would refuse its own user."""
+    nobody = int(pathlib.Path("/proc/sys/kernel/overflowuid").read_text())
+    private.as_service()
+    os.chown(private.dir, nobody, nobody)
+    code, err = start(private, "--user", f"--runtime-dir={private.runtime}", f"--state-dir={private.state}",
+                      program=private.bin / "voltd", user=nobody, group=nobody, extra_groups=[])
+    assert code == 2 and f"uid {nobody} stands for users of other namespaces" in err, (code, err)
+    assert not private.state.exists()
 
 
 @pytest.mark.parametrize("args, text", [
