@@ -53,28 +53,33 @@ static int check_ids(const char *dir)
     return 1;
 }
 
-/* Takes the locks, so that no voltd writes. Returns 0, or -1 after an error message. */
+/* Takes the locks, so that no voltd writes. Returns 0, or the exit status after an error
+ * message. */
 static int claim(struct paths *p)
 {
     struct volt_error err = {{0}};
 
     if (access(p->state_dir, F_OK) < 0) {
         (void)fprintf(stderr, "voltd: %s: %s\n", p->state_dir, strerror(errno));
-        return -1;
+        return 1;
     }
-    if (paths_claim(p, &err) < 0) {
+    const int r = paths_claim(p, &err);
+    if (r == -EBUSY)
+        (void)fprintf(stderr,
+                      "voltd: %s; nothing was looked at: stop it first (systemctl stop "
+                      "voltd, or voltctl shutdown)\n",
+                      err.text);
+    else if (r < 0)
         (void)fprintf(stderr, "voltd: %s\n", err.text);
-        return -1;
-    }
-    return 0;
+    return r == -EBUSY ? ADDRESS_EXIT_TAKEN : r < 0 ? 1 : 0;
 }
 
 int check_store(struct paths *p)
 {
-    int n;
+    int n = claim(p);
 
-    if (claim(p) < 0)
-        return 1;
+    if (n > 0)
+        return n;
     n = store_sqlite_check(p->state_dir, print, p->state_dir);
     if (n == -ENOENT)
         (void)fprintf(stderr, "voltd: %s: there is no store\n", p->state_dir);
@@ -94,10 +99,10 @@ int accept_store(struct paths *p)
 {
     struct volt_error err = {{0}};
     char text[256] = "";
-    int r;
+    int r = claim(p);
 
-    if (claim(p) < 0)
-        return 1;
+    if (r > 0)
+        return r;
     r = store_sqlite_accept(p->state_dir, text, &err);
     if (r < 0)
         (void)fprintf(stderr, "voltd: %s\n", err.text);

@@ -9,11 +9,11 @@
  * status: 0 without a mistake, otherwise 1. */
 int check_config(const char *path, bool must_exist);
 /* Verifies the store of these directories under their locks and prints each finding.
- * Returns the exit status: 0 sound, 1 damaged or not readable. */
+ * Returns the exit status: 0 sound, 1 damaged or not readable, 3 a voltd uses them. */
 int check_store(struct paths *p);
 /* Accepts the store of these directories although its witness has seen another one, and
  * prints what was accepted. Returns the exit status: 0, also if there was nothing to
- * accept, or 1. */
+ * accept, 1, or 3 if a voltd uses them. */
 int accept_store(struct paths *p);
 
 #endif

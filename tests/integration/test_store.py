@@ -284,7 +284,8 @@ def test_check_store(private):
         wait(v, submit(v, {"kind": "noop", "array": {"first": 1, "last": 100}}))
         submitted(v, sh("exec sleep 1000"))
     r = check_store(private)
-    assert r.returncode == 1 and f"pid {private.process.pid}" in r.stderr, r
+    assert r.returncode == 3 and r.stdout == "", r
+    assert f"pid {private.process.pid}" in r.stderr and "nothing was looked at: stop it first" in r.stderr, r
     private.stop(signal.SIGKILL)
     before = (private.state / "jobs.1.db").read_bytes()
     r = check_store(private)

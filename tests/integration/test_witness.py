@@ -288,4 +288,4 @@ def test_the_options_exclude_each_other(private):
     assert r.returncode == 1 and "No such file" in r.stderr
     private.start(config=SQLITE)
     r = voltd(private, "--accept-store")
-    assert r.returncode == 1 and f"another voltd (pid {private.process.pid})" in r.stderr
+    assert r.returncode == 3 and f"another voltd (pid {private.process.pid})" in r.stderr
