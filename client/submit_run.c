@@ -46,8 +46,9 @@ struct submission {
     unsigned rejected;
     size_t stop; /* entry that voltd did not take for now, nor any behind it; from 1 */
     bool said_not_durable, out_of_memory;
-    bool existed;           /* its key named a job that was there before */
-    bool tries;             /* a job of the list may be retried */
+    bool existed;    /* its key named a job that was there before */
+    bool repeatable; /* after a lost answer: each job has a key that is taken once */
+    bool tries;      /* a job of the list may be retried */
     struct job_files files; /* for --follow */
     struct retry_watch retries;
 };
@@ -411,10 +412,31 @@ static int call_voltd(struct submission *s, const struct batch *b,
     }
 }
 
+/* Returns whether a second submission of the spec makes no second job. */
+static bool is_repeatable(const json_t *spec)
+{
+    const char *on_exists = job_view_string(spec, "on_exists");
+    return json_object_get(spec, "key") && strcmp(on_exists, "coalesce") != 0 &&
+           strcmp(on_exists, "replace") != 0;
+}
+
+static bool is_batch_repeatable(const struct batch *b, const json_t *defaults)
+{
+    struct volt_error err;
+    bool repeatable = true;
+    for (size_t i = 0; i < b->count && repeatable; i++) {
+        json_t *spec = batch_spec(b, i, defaults, &err);
+        repeatable = spec && is_repeatable(spec);
+        json_decref(spec);
+    }
+    return repeatable;
+}
+
 static int submit_one(struct submission *s, struct client_reply *error)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
     int r = call_voltd(s, NULL, &reply);
+    s->repeatable = is_repeatable(s->o->spec);
     if (r == 0 && leaves_mem_out(s->o, &reply)) {
         client_reply_fini(&reply);
         r = call_submit(s->c, s->o->spec, false, &reply);
@@ -445,6 +467,7 @@ static int submit_all(struct submission *s, struct client_reply *error)
     if (!b.keyed) /* no keys: nothing is compared */
         (void)json_object_del(s->o->spec, "env_given");
     int r = call_voltd(s, &b, error);
+    s->repeatable = r == -ECONNRESET && is_batch_repeatable(&b, s->o->spec);
     if (r == -EFBIG)
         say("jobs with local names go in one message, which has at most 16 MiB, with the "
             "environment for each; --no-env leaves that out");
@@ -656,8 +679,11 @@ static int submit_and_wait(struct submission *s)
     else if (r < 0 && r != -EINVAL)
         say_lost(r);
     if (r == -ECONNRESET && !client_is_unheard(s->c))
-        say("jobs without an id here may have been accepted: see `voltctl list`. "
-            "With --key a submission can be repeated");
+        say("jobs without an id here may have been accepted: %s",
+            s->repeatable
+                ? "submit again with the same command, which is safe, as a key makes "
+                  "one job"
+                : "see `voltctl list`. With --key a submission can be repeated");
     client_reply_fini(&error);
     say_more_rejected(s);
     if (s->out_of_memory)

@@ -307,3 +307,21 @@ def test_one_of_several_that_is_not_there(private):
     assert r.code == 4 and r.err.splitlines() == [
         "voltctl: no such job: 999", "voltctl: none of the 2 has been asked to end"], r
     assert private.ctl("list", "--json", ident).json[0]["state"] != "done"
+
+
+@pytest.mark.parametrize("args, text, safe", [
+    (["--key=a", "true"], None, True),
+    (["--key=a", "--if-exists=reject", "true"], None, True),
+    (["--key=a", "--if-exists=replace", "true"], None, False),
+    (["true"], None, False),
+    (["-f", "-"], '{"argv":["true"],"key":"a"}\n{"argv":["true"],"key":"b"}', True),
+    (["-f", "-"], '{"argv":["true"],"key":"a"}\n{"argv":["true"]}', False),
+    (["--each-line=-", "--key=k{}", "--", "echo", "{}"], "a\nb", True),
+])
+def test_what_to_do_when_the_answer_was_lost(fake, args, text, safe):
+    """Where each job has a key that makes one job of it, the same command can be given again."""
+    d = fake(lambda *_: [None])
+    r = d.submit(*args, input=text)
+    assert r.code == 125 and "may have been accepted" in r.err, r
+    assert ("submit again with the same command, which is safe" in r.err) == safe, r
+    assert ("see `voltctl list`" in r.err) != safe, r
