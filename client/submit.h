@@ -32,7 +32,6 @@ struct submit_options {
     char slurm_mem[32];      /* likewise; "": none, or another --mem counts */
     char *script;            /* its text, if it is stored */
     const char *script_name; /* as given on the command line */
-    bool by_path;
     bool no_env, all_env, no_limits, no_check, no_autostart, has_umask, reads_stdin;
     bool singleton;
     bool passes_env; /* the environment of this process is part of the spec */

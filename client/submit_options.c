@@ -250,8 +250,7 @@ static int take_mode(struct submit_options *o, int key, const char *arg)
     case OPT_NO_CHECK:
         o->no_check = true;
         return 0;
-    case OPT_BY_PATH:
-        o->by_path = true;
+    case OPT_BY_PATH: /* merge_script() has read it */
         return 0;
     case OPT_SINGLETON:
         o->singleton = true;

@@ -2,7 +2,6 @@
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "daemon/again.h"

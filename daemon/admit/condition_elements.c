@@ -2,8 +2,6 @@
  * them waits for elements of another array. A waiter gets and loses the condition many
  * times, which must not fail. So it is made once, and returns to its home when it is
  * met. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "daemon/admit/state.h"

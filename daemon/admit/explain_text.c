@@ -1,7 +1,6 @@
 /* See explain.h: the texts of reasons. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "daemon/admit/explain.h"
 #include "daemon/admit/state.h"

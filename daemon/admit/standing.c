@@ -1,8 +1,6 @@
 /* See standing.h. */
 #include "daemon/admit/standing.h"
 
-#include <assert.h>
-
 #include "daemon/admit/state.h"
 
 #define OFFER_RECHECKS 64 /* IMPOSSIBLE classes tried again in one offer */

@@ -1,5 +1,4 @@
 /* See timed.h. */
-#include <stddef.h>
 
 #include "base/list.h"
 #include "daemon/admit/timed.h"

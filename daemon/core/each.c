@@ -2,7 +2,6 @@
 #include "daemon/core/each.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -2,7 +2,6 @@
 #include "daemon/core/edit.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "daemon/core/circle.h"

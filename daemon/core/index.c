@@ -1,7 +1,6 @@
 /* See index.h. */
 #include "daemon/core/index.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "daemon/core/state.h"

@@ -1,6 +1,5 @@
 /* Questions about jobs under the lock, and the ring of events. */
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 

@@ -1,7 +1,6 @@
 /* Appends facts to the store, applies events to statuses, and counts: post.h. */
 #include "daemon/core/post.h"
 
-#include <assert.h>
 #include <errno.h>
 
 #include "daemon/core/act.h"

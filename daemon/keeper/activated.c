@@ -3,7 +3,6 @@
 #include "daemon/keeper/cgroup.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

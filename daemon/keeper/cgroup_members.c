@@ -1,7 +1,6 @@
 /* The processes in the cgroup of a job, and its figures. */
 #include "daemon/keeper/cgroup.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>

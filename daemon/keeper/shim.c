@@ -25,7 +25,6 @@
 #include "daemon/keeper/child.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,6 @@
 #include "daemon/dispatch/dispatch.h"
 #include "daemon/lease/lease_file.h"
 #include "daemon/link/inotify.h"
-#include "daemon/observe/log.h"
 #include "daemon/submit/ids.h"
 #include "daemon/core/tx.h"
 

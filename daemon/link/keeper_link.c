@@ -1,8 +1,6 @@
 /* The connection of voltd's end of the link, its start and its end: keeper_link.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 /* The method Attempts of org.voltd.jobs: how each attempt of a job ended. */
 #include "daemon/query/attempts.h"
 
-#include <errno.h>
-
 #include "daemon/method/methods.h"
 #include "daemon/method/params.h"
 

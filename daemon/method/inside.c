@@ -3,7 +3,6 @@
 
 #include "daemon/call/call.h"
 #include "daemon/call/method.h"
-#include "daemon/method/methods.h"
 
 int inside_begin(struct call *call, struct inside *in, const struct inner_wait *as,
                  const char *error)

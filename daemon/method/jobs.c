@@ -10,9 +10,7 @@
 #include "daemon/method/spec_json.h"
 #include "wire/json.h"
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LIST_MAX   1000

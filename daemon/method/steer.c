@@ -11,7 +11,6 @@
 #include "wire/json.h"
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #define PROGRESS_USEC UINT64_C(200000)
 

@@ -11,7 +11,6 @@
 #include "wire/json.h"
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct submit {
     struct submit_params {

@@ -1,5 +1,4 @@
 /* Formats a line, admits it by a count per interval, writes it with one write(). */
-#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -16,11 +16,6 @@ void malformed_init(struct malformed *m)
     pthread_mutex_init(&m->lock, NULL);
 }
 
-void malformed_fini(struct malformed *m)
-{
-    pthread_mutex_destroy(&m->lock);
-}
-
 /* Returns whether the log may mention this user now, and notes that it does. Lock
  * held. */
 static bool may_say(struct malformed *m, uid_t uid, uint64_t now)

@@ -22,7 +22,6 @@ struct malformed {
 };
 
 void malformed_init(struct malformed *m);
-void malformed_fini(struct malformed *m);
 /* Counts a message, and logs it if this user's minute is over. m NULL: does nothing. pid
  * 0: unknown. */
 void malformed_note(struct malformed *m, uid_t uid, pid_t pid, const char *why);

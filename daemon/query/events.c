@@ -1,5 +1,4 @@
 /* Events as they happen and by the store's numbers; counters. */
-#include <unistd.h>
 
 #include "daemon/admit/admission.h"
 #include "daemon/core/jobs.h"

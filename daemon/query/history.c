@@ -6,7 +6,6 @@
  * memory is newer. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/auth/auth.h"
 #include "daemon/core/interned.h"

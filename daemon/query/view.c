@@ -1,8 +1,6 @@
 /* Views of jobs, and filters on them. */
-#include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

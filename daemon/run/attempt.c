@@ -31,7 +31,6 @@
  * begun before a reboot, or with another record directory, it is lost in any case. */
 #include "daemon/run/attempt.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 

@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "daemon/core/post.h"
-#include "daemon/core/parts.h"
 #include "daemon/run/kinds.h"
 #include "daemon/run/work.h"
 

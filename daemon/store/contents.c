@@ -1,6 +1,5 @@
 /* See contents.h. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/siphash.h"
 #include "daemon/store/contents.h"

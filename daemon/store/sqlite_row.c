@@ -1,5 +1,4 @@
 /* See sqlite_row.h. */
-#include <string.h>
 
 #include "base/crc.h"
 #include "daemon/store/sqlite_row.h"
