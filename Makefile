@@ -217,7 +217,7 @@ RUN = mkdir -p $(REPORTS); env VOLT_BIN=$(abspath $(BIN)) VOLT_BUILD=$(abspath $
 EACH   = $(RUN) tests/run/each
 PYTEST = $(RUN) $(PYTHON) tests/run/pytest
 
-# T=NAME: one unit program, or those whose names have it in them; one file of pytest, one test
+# T=NAME: one unit program, or those whose names have it in them; files of pytest, one test
 # (FILE::TEST), or the tests whose names match.
 UNITS  = $(or $(filter %/test_$(T:test_%=%),$(UNIT)),$(foreach u,$(UNIT),$(if $(findstring $(T),$(notdir $u)),$u)))
 CHECKED_UNITS = $(if $(T),$(or $(UNITS),$(error no unit test has $(T) in its name)),$(if $(findstring thread,$(SAN)),$(filter-out $(SINGLE:%=$(B)/tests/unit/%),$(UNIT)),$(UNIT)))
@@ -479,7 +479,7 @@ make check-stress    short stress runs, tests/stress
 make stress          long ones: SECS=600 WORKERS="2 8 64"
 make check-examples  the examples of libvolt
 make check-benches   builds the benchmarks that need no packages of their own
-make check-integration  pytest against real daemons, tests/integration, as a user without privileges; T=test_keys, T=FILE::TEST; 7 min
+make check-integration  pytest against real daemons, tests/integration, as a user without privileges; T=test_keys, T="keys list", T=FILE::TEST; 7 min
 make check-integration-here  the same as whoever calls it, with the programs of this variant
 make check-root      integration tests that need root, 1 min
 make check-chaos     kills and crash points against ledgers, tests/chaos; SEED=; 2 min
