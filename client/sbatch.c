@@ -2,6 +2,8 @@
 #include "client/sbatch.h"
 #include "client/id_range.h"
 #include "client/say.h"
+#include "wire/accounts.h"
+#include "wire/buffer.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -73,41 +75,70 @@ static int take_time(struct sbatch *s, const char *ours, const char *value,
     return word_list_addf(to, "--%s=%" PRIu64 "s", ours, seconds);
 }
 
-/* Translates %j, %A_%a, %a and %x exactly, %A.%a and %A-%a approximately; %N and others
- * have no equivalent. */
-static int take_path(struct sbatch *s, const char *ours, const char *value,
-                     struct word_list *to)
+/* Appends the path with our placeholders. %A.%a and %A-%a are nearly the same here. Sets
+ * *ret_part to the first part that has no equivalent; NULL: all of it has. Returns 0 or
+ * -ENOMEM. */
+static int put_path(const char *ours, const char *value, struct wire_buf *to,
+                    const char **ret_part)
 {
-    static const char *const places[][2] = {
-        {"%A_%a", "{id}"}, {"%A.%a", "{id}"}, {"%A-%a", "{id}"}, {"%j", "{id}"},
-        {"%a", "{i}"},     {"%x", "{name}"},  {"%%", "%"}};
+    char user[64], host[HOST_NAME_MAX + 1] = "localhost";
+    const char *const places[][2] = {
+        {"%A_%a", "{id}"}, {"%A.%a", "{id}"}, {"%A-%a", "{id}"},
+        {"%j", "{id}"},    {"%a", "{i}"},     {"%x", "{name}"},
+        {"%u", user},      {"%N", host},      {"%%", "%"}};
     const size_t count = sizeof(places) / sizeof(places[0]);
-    size_t len = 0, room = 3 * strlen(value) + 1; /* %x becomes {name} */
-    char *path = malloc(room);
-    int r = path ? 0 : -ENOMEM;
-    while (r == 0 && *value) {
+    int r = 0;
+    (void)accounts_user(geteuid(), user, sizeof(user));
+    (void)gethostname(host, sizeof(host) - 1);
+    host[strcspn(host, ".")] = '\0';
+    for (*ret_part = NULL; *value && r == 0;) {
         size_t i = 0;
         while (i < count && strncmp(value, places[i][0], strlen(places[i][0])) != 0)
             i++;
         if (i == 1 || i == 2)
             say("note: --%s: %s is %s here, such as 17_3", ours, places[i][0],
                 places[i][1]);
-        if (i < count) {
-            len += (size_t)snprintf(path + len, room - len, "%s", places[i][1]);
-            value += strlen(places[i][0]);
-        } else if (*value == '%') {
-            r = -EINVAL;
-        } else {
-            path[len++] = *value++;
+        if (i == count && *value == '%') {
+            *ret_part = value;
+            break;
         }
+        r = i < count ? wire_buf_append(to, places[i][1], strlen(places[i][1]))
+                      : wire_buf_append(to, value, 1);
+        value += i < count ? strlen(places[i][0]) : 1;
     }
-    if (r == 0) {
-        path[len] = '\0';
-        r = take_same(s, ours, path, to);
+    return r == 0 ? wire_buf_append(to, "", 1) : r;
+}
+
+static int take_path(struct sbatch *s, const char *ours, const char *value,
+                     struct word_list *to)
+{
+    const bool is_output = strcmp(ours, "stdin") != 0;
+    struct wire_buf path = {0};
+    const char *part;
+    int r = put_path(ours, value, &path, &part);
+    if (r == 0 && part) {
+        (void)snprintf(s->hint.text, sizeof(s->hint.text),
+                       "is left out, as %.*s in it has no equal here%s",
+                       (int)strspn(part + 1, "0123456789") + 2, part,
+                       is_output ? "; `voltctl logs ID` prints the output" : "");
+        r = -EINVAL;
     }
-    s->has_path |= r == 0 && strcmp(ours, "stdin") != 0;
-    free(path);
+    if (r == 0)
+        r = take_same(s, ours, wire_buf_at(&path), to);
+    s->has_path |= r == 0 && is_output;
+    wire_buf_fini(&path);
     return r;
+}
+
+static int take_open_mode(struct sbatch *s, const char *ours, const char *value,
+                          struct word_list *to)
+{
+    (void)ours;
+    (void)to;
+    if (strcmp(value, "append") != 0 && strcmp(value, "truncate") != 0)
+        return -EDOM;
+    (void)snprintf(s->open_mode, sizeof(s->open_mode), "%s", value);
+    return 0;
 }
 
 /* Takes ALL, NONE, or names and assignments separated by commas. */
@@ -194,7 +225,31 @@ static bool are_ids(const char *text)
     return good;
 }
 
-int sbatch_dependency(const char *value, struct word_list *to)
+/* Says what of a dependency has no equivalent, and what to write instead. */
+static int no_dependency(const char *word, struct volt_error *why)
+{
+    static const char *const parts[][2] = {
+        {"?", "a job waits for all that it names, so separate them by commas"},
+        {"+", "it has no delay, so name the job alone and let the script sleep"},
+        {"_",
+         "of an array it waits for the whole, or with aftercorr for the element of its "
+         "own index"}};
+    const size_t n = sizeof(parts) / sizeof(parts[0]);
+    size_t i = 0;
+    while (i < n && !strstr(word, parts[i][0]))
+        i++;
+    if (i < n)
+        (void)snprintf(why->text, sizeof(why->text), "%s in it: %s", parts[i][0],
+                       parts[i][1]);
+    else
+        (void)snprintf(why->text, sizeof(why->text),
+                       "%.*s is none of afterok, afternotok, afterany, after, aftercorr "
+                       "with ids, and singleton",
+                       (int)strcspn(word, ":"), word);
+    return -EINVAL;
+}
+
+int sbatch_dependency(const char *value, struct word_list *to, struct volt_error *why)
 {
     static const char *const known[][2] = {{"afterok", "after-ok"},
                                            {"afternotok", "after-notok"},
@@ -213,7 +268,7 @@ int sbatch_dependency(const char *value, struct word_list *to)
         if (!ids && strcmp(word, "singleton") == 0)
             r = word_list_add(to, "--singleton");
         else if (!ids || i == n || strpbrk(word, "?+_"))
-            r = -EINVAL;
+            r = no_dependency(word, why);
         for (char *at = ids; at && r == 0 && (at = strchr(at, ':')); *at = ',')
             ;
         if (r == 0 && ids)
@@ -227,18 +282,19 @@ int sbatch_dependency(const char *value, struct word_list *to)
 static int take_dependency(struct sbatch *s, const char *ours, const char *value,
                            struct word_list *to)
 {
-    (void)s;
     (void)ours;
-    return sbatch_dependency(value, to);
+    return sbatch_dependency(value, to, &s->hint);
 }
 
-/* Notes the value for a variable; otherwise leaves the option out. */
+/* Takes the value for a variable, and notes that this is all. */
 static int take_ntasks(struct sbatch *s, const char *ours, const char *value,
                        struct word_list *to)
 {
     (void)ours;
     (void)to;
     (void)snprintf(s->ntasks, sizeof(s->ntasks), "%s", value);
+    (void)snprintf(s->hint.text, sizeof(s->hint.text),
+                   "sets $SLURM_NTASKS here; the script runs once all the same");
     return -EINVAL;
 }
 
@@ -248,6 +304,8 @@ static int take_cpus(struct sbatch *s, const char *ours, const char *value,
     (void)ours;
     (void)to;
     (void)snprintf(s->cpus, sizeof(s->cpus), "%s", value);
+    (void)snprintf(s->hint.text, sizeof(s->hint.text),
+                   "sets $SLURM_CPUS_PER_TASK here; it claims and limits no CPUs");
     return -EINVAL;
 }
 
@@ -279,7 +337,7 @@ static const struct known table[] = {
     {"error", 'e', take_path, "error", false, false},
     {"input", 'i', take_path, "stdin", false, false},
     {"chdir", 'D', take_same, "chdir", false, false},
-    {"open-mode", 0, take_same, "open-mode", false, false},
+    {"open-mode", 0, take_open_mode, "", false, false},
     {"export", 0, take_export, "env", false, false},
     {"comment", 0, take_comment, "label", false, false},
     {"nice", 0, take_nice, "priority", false, false},
@@ -330,11 +388,6 @@ static const char *value_in(const char *word)
     return word[1] && word[2] ? word + 2 : NULL;
 }
 
-struct place {
-    const char *path;
-    unsigned line;
-};
-
 #define NEED_NOT "names what this machine need not have, and is left out; if it has, say "
 
 /* Returns what is said of an option that is left out; NULL: it has no equal. */
@@ -357,8 +410,8 @@ static const char *hint_of(const char *word)
 }
 
 /* Takes the option at words[0]; *ret_used: the number of its words. */
-static int take(struct sbatch *s, char *const *words, const struct place *at,
-                struct word_list *to, size_t *ret_used)
+static int take(struct sbatch *s, char *const *words, struct word_list *to,
+                size_t *ret_used)
 {
     const struct known *k = words[0][0] == '-' ? find(words[0]) : NULL;
     const char *value = k && k->flag ? NULL : value_in(words[0]);
@@ -366,26 +419,28 @@ static int take(struct sbatch *s, char *const *words, const struct place *at,
                  !(k && strcmp(k->name, "nice") == 0);
     *ret_used = apart ? 2 : 1;
     value = apart ? words[1] : value;
+    s->hint.text[0] = '\0';
     bool wants = k && !k->flag && k->take != take_nice;
     int r = k && (value || !wants) ? k->take(s, k->ours, value, to) : -EINVAL;
     if (r == -ENOENT)
-        say("%s: line %u: %s%s%s: the id of a job is a number, such as 17", at->path,
-            at->line, words[0], apart ? " " : "", apart ? words[1] : "");
+        say("%s: line %u: %s%s%s: the id of a job is a number, such as 17", s->path,
+            s->line, words[0], apart ? " " : "", apart ? words[1] : "");
     if (r == -EDOM) {
-        say("%s: line %u: %s%s%s is no value of this option, for sbatch neither",
-            at->path, at->line, words[0], apart ? " " : "", apart ? words[1] : "");
+        say("%s: line %u: %s%s%s is no value of this option, for sbatch neither", s->path,
+            s->line, words[0], apart ? " " : "", apart ? words[1] : "");
         return -EINVAL;
     }
     if (r != -EINVAL)
         return r;
     if (k && k->needed) {
         say("%s: line %u: %s%s%s of Slurm has no equal here, and without it the job would "
-            "start too early",
-            at->path, at->line, words[0], apart ? " " : "", apart ? words[1] : "");
+            "start too early%s%s",
+            s->path, s->line, words[0], apart ? " " : "", apart ? words[1] : "",
+            *s->hint.text ? "; " : "", s->hint.text);
         return -EINVAL;
     }
-    const char *hint = hint_of(words[0]);
-    say("note: %s: line %u: %s%s%s of Slurm %s", at->path, at->line, words[0],
+    const char *hint = *s->hint.text ? s->hint.text : hint_of(words[0]);
+    say("note: %s: line %u: %s%s%s of Slurm %s", s->path, s->line, words[0],
         apart ? " " : "", apart ? words[1] : "",
         hint ? hint : "has no equal here, and is left out");
     return 0;
@@ -394,14 +449,15 @@ static int take(struct sbatch *s, char *const *words, const struct place *at,
 int sbatch_line(struct sbatch *s, const char *line, const char *path, unsigned number,
                 struct word_list *to)
 {
-    const struct place at = {path, number};
     struct word_list words = {0};
     size_t used;
     int r = word_list_split(&words, line);
+    s->path = path;
+    s->line = number;
     if (r == -EINVAL)
         say("%s: line %u: a quote is not closed", path, number);
     for (size_t i = 0; r == 0 && i < words.n; i += used)
-        r = take(s, &words.at[i], &at, to, &used);
+        r = take(s, &words.at[i], to, &used);
     word_list_fini(&words);
     return r;
 }
@@ -419,52 +475,6 @@ int sbatch_option(const char *name, const char *value, struct word_list *to)
 }
 
 /* --- variables ---------------------------------------------------------------------- */
-
-/* Variables that are set here: by voltd those of the job, others by an option. */
-static const char *const variables[] = {
-    "JOB_ID",        "JOBID",          "JOB_NAME",       "ARRAY_JOB_ID",
-    "ARRAY_TASK_ID", "ARRAY_TASK_MIN", "ARRAY_TASK_MAX", "ARRAY_TASK_COUNT",
-    "SUBMIT_DIR",    "SUBMIT_HOST",    "JOB_NODELIST",   "NODELIST",
-    "JOB_NUM_NODES", "NNODES",         "NTASKS",         "NPROCS",
-    "CPUS_ON_NODE",  "CPUS_PER_TASK",  "PROCID",         "LOCALID",
-    "NODEID"};
-
-static bool is_set(const struct sbatch *s, const char *name)
-{
-    if (strcmp(name, "CPUS_PER_TASK") == 0) /* as in Slurm, only if it was requested */
-        return *s->cpus;
-    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
-        if (strcmp(variables[i], name) == 0)
-            return true;
-    return false;
-}
-
-static int note_variable(struct sbatch *s, const char *name, const struct place *at)
-{
-    if (is_set(s, name + strlen("SLURM_")))
-        return 0;
-    for (size_t i = 0; i < s->variables.n; i++)
-        if (strcmp(s->variables.at[i], name) == 0)
-            return 0;
-    say("note: %s: line %u: $%s of Slurm is not set here", at->path, at->line, name);
-    return word_list_add(&s->variables, name);
-}
-
-int sbatch_body(struct sbatch *s, const char *line, const char *path, unsigned number)
-{
-    const struct place at = {path, number};
-    int r = 0;
-    for (const char *p = line; r == 0 && (p = strstr(p, "SLURM_"));) {
-        size_t len = strspn(p, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-        char name[64];
-        (void)snprintf(name, sizeof(name), "%.*s", (int)len, p);
-        /* Only where the variable is read. */
-        if (p > line && (p[-1] == '$' || (p[-1] == '{' && p - 1 > line && p[-2] == '$')))
-            r = note_variable(s, name, &at);
-        p += len;
-    }
-    return r;
-}
 
 static int set(struct word_list *to, const char *name, const char *value)
 {
@@ -496,5 +506,5 @@ int sbatch_variables(const struct sbatch *s, struct word_list *to)
 
 void sbatch_fini(struct sbatch *s)
 {
-    word_list_fini(&s->variables);
+    word_list_fini(&s->noted);
 }

@@ -61,6 +61,8 @@ static int take_line(struct reading *r, const char *line, unsigned number)
     int result = 0;
     if (number == 1 && strncmp(line, "#!", 2) == 0)
         (void)snprintf(r->interpreter, sizeof(r->interpreter), "%s", line + 2);
+    if (number == 1)
+        sbatch_interpreter(&r->sbatch, r->interpreter);
     if (ours)
         result = word_list_split(&r->to->options, ours);
     else if (slurm)
@@ -93,9 +95,11 @@ static int read_lines(struct reading *r, FILE *in)
     if (result == 0 && r->is_slurm)
         result = sbatch_variables(&r->sbatch, &r->to->options);
     sbatch_fini(&r->sbatch);
-    r->to->truncates = r->sbatch.has_path;
     r->to->slurm = r->is_slurm;
+    r->to->sum_line = r->sbatch.sum_line;
     memcpy(r->to->mem, r->sbatch.mem, sizeof(r->to->mem));
+    memcpy(r->to->open_mode, r->sbatch.open_mode, sizeof(r->to->open_mode));
+    r->to->truncates = r->sbatch.has_path;
     if (result == -ENOMEM)
         say("out of memory");
     free(line);

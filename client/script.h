@@ -25,6 +25,8 @@ struct script {
                                * otherwise */
     bool slurm;               /* it has #SBATCH lines */
     char mem[32];             /* --mem of these: "4G"; "": none */
+    char open_mode[16];       /* likewise --open-mode; "": none */
+    unsigned sum_line; /* the first line that computes with $SLURM_JOB_ID; 0: none */
 };
 
 /* Looks for a script at `word`, the first word of a command: a path with a slash, or a

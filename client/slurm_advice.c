@@ -20,7 +20,8 @@ static void say_ours(const char *value)
     struct word_list words = {0};
     char line[512] = "";
     size_t len = 0;
-    int r = sbatch_dependency(value, &words);
+    struct volt_error why = {.text = ""};
+    int r = sbatch_dependency(value, &words, &why);
     for (size_t i = 0; r == 0 && i < words.n && len < sizeof(line); i++)
         len += (size_t)snprintf(line + len, sizeof(line) - len, " %s", words.at[i]);
     if (r == 0)
@@ -28,7 +29,7 @@ static void say_ours(const char *value)
     else if (r == -ENOENT)
         say("%s: the id of a job is a number, such as 17", value);
     else
-        say("%s of Slurm has no equal here; use --after=ID, or --after-any=ID", value);
+        say("%s of Slurm has no equal here; %s", value, why.text);
     word_list_fini(&words);
 }
 
@@ -134,4 +135,11 @@ void slurm_advice_mem(const char *size)
     say("note: --mem=%s of Slurm has no equal with this voltd, which has no cgroup for a "
         "job, and is left out",
         size);
+}
+
+void slurm_advice_sum(const char *script, unsigned line)
+{
+    say("note: %s: line %u: $SLURM_JOB_ID of an element is no number here, but such as 17_3; "
+        "$SLURM_ARRAY_JOB_ID and $SLURM_ARRAY_TASK_ID are numbers",
+        script, line);
 }

@@ -20,5 +20,7 @@ int slurm_advice_update(const char *word, struct word_list *to);
 void slurm_advice_path(const char *option, const char *path);
 /* Says that --mem of a script is left out. */
 void slurm_advice_mem(const char *size);
+/* Says that the script of an array computes with $SLURM_JOB_ID in this line. */
+void slurm_advice_sum(const char *script, unsigned line);
 
 #endif

@@ -29,9 +29,11 @@ struct submit_options {
     int operands;
     struct word_list merged; /* with the options of a script */
     bool truncates, slurm;   /* from the script: script.h */
+    unsigned sum_line;       /* likewise */
+    char open_mode[16];      /* likewise; "": none */
     char slurm_mem[32];      /* likewise; "": none, or another --mem counts */
     char *script;            /* its text, if it is stored */
-    const char *script_name; /* as given on the command line */
+    const char *script_name; /* as given on the command line; NULL: no script */
     bool no_env, all_env, no_limits, no_check, no_autostart, has_umask, reads_stdin;
     bool singleton;
     bool passes_env; /* the environment of this process is part of the spec */

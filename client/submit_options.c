@@ -351,6 +351,18 @@ static int take_command(struct submit_options *o, int argc, char **argv)
     return 0;
 }
 
+/* Sets how the files of output are opened, as the script says. */
+static void set_open_mode(struct submit_options *o, bool to_path)
+{
+    const char *mode = *o->open_mode ? o->open_mode : o->truncates ? "truncate" : "";
+    if (*o->open_mode && !to_path)
+        say("note: %s: --open-mode of Slurm is left out, as no option gives a path of "
+            "output",
+            o->script_name);
+    if (*mode && to_path && !json_object_get(o->spec, "open_mode"))
+        (void)json_object_set_new(o->spec, "open_mode", json_string(mode));
+}
+
 /* Adds to the spec what a process here would inherit. The environment follows when the
  * voltd is known. */
 static int capture(struct submit_options *o)
@@ -374,8 +386,9 @@ static int capture(struct submit_options *o)
     }
     bool to_path =
         json_object_get(o->spec, "output_path") || json_object_get(o->spec, "error_path");
-    if (o->truncates && to_path && !json_object_get(o->spec, "open_mode"))
-        (void)json_object_set_new(o->spec, "open_mode", json_string("truncate"));
+    set_open_mode(o, to_path);
+    if (o->sum_line > 0 && json_object_get(o->spec, "array"))
+        slurm_advice_sum(o->script_name, o->sum_line);
     return json_object_get(o->spec, "cwd") ? 0 : set_path(o, "cwd", ".");
 }
 
@@ -724,9 +737,11 @@ static int merge_script(struct submit_options *o, int argc, char **argv)
             : -EINVAL;
     o->truncates = script.truncates;
     o->slurm = script.slurm;
+    o->sum_line = script.sum_line;
+    memcpy(o->open_mode, script.open_mode, sizeof(o->open_mode));
     memcpy(o->slurm_mem, script.mem, sizeof(o->slurm_mem));
     o->script = script.text;
-    o->script_name = script.text ? argv[operand] : NULL;
+    o->script_name = argv[operand];
     script.text = NULL;
     script_fini(&script);
     return r;

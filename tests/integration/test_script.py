@@ -1,5 +1,6 @@
 """Scripts that bring their options: #VOLT lines, and those of Slurm that have an equal."""
 import os
+import pwd
 import subprocess
 
 import pytest
@@ -76,9 +77,12 @@ def test_a_script_that_names_another_directory(shared, words, line, mode):
     ("#VOLT word", "word in a #VOLT line of it is no option"),
     ("#VOLT -n 'x", "line 2: a quote is not closed"),
     ("#VOLT --timeout=soon", "--timeout: soon is not a time"),
-    ("#SBATCH --dependency=expand:17", "--dependency=expand:17 of Slurm has no equal"),
-    ("#SBATCH --depend=afterok:17?afterany:18", "--depend=afterok:17?afterany:18 of Slurm has no equal"),
-    ("#SBATCH -d after:17+5", "-d after:17+5 of Slurm has no equal"),
+    ("#SBATCH --dependency=expand:17", "--dependency=expand:17 of Slurm has no equal here, and without it the job would "
+     "start too early; expand is none of afterok, afternotok, afterany, after, aftercorr with ids, and singleton"),
+    ("#SBATCH --depend=afterok:17?afterany:18", "too early; ? in it: a job waits for all that it names"),
+    ("#SBATCH -d afterany:3,after:17+5", "start too early; + in it: it has no delay, so name the job alone"),
+    ("#SBATCH -d afterok:17_3", "start too early; _ in it: of an array it waits for the whole, or with aftercorr"),
+    ("#SBATCH --open-mode=write -o x", "--open-mode=write is no value of this option"),
     ("#SBATCH --dependency=afterok:JID", "bad.sh: line 2: --dependency=afterok:JID: the id of a job is a number, such as 17"),
     ("#SBATCH -d afterok:", "bad.sh: line 2: -d afterok:: the id of a job is a number"),
     ("#SBATCH -d afterany:17:name:x", "line 2: -d afterany:17:name:x: the id of a job is a number"),
@@ -139,9 +143,9 @@ echo $VOLT_ARRAY_INDEX $A $SLURM_ARRAY_TASK_ID ${SLURM_MEM_PER_NODE:-} $SLURM_CP
     assert spec["error_path"].endswith("/out/{name}.{i}.err") and spec["open_mode"] == "truncate"
     assert spec["array"] == {"first": 1, "last": 3, "at_once": 2} and spec["env"]["A"] == "1" and spec["slurm"]
     assert spec["on_lost"] == "retry"
-    assert [line.split(" of Slurm")[0].split(": ")[-1] for line in r.err.splitlines() if "no equal" in line] == [
-        "--cpus-per-task 4", "--mem=4G"]
-    assert [line.split("line ")[1] for line in r.err.splitlines() if "$" in line] == [
+    assert [line.split(" of Slurm")[0].split(": ")[-1] for line in r.err.splitlines() if "no equal" in line] == ["--mem=4G"]
+    assert "--cpus-per-task 4 of Slurm sets $SLURM_CPUS_PER_TASK here; it claims and limits no CPUs" in r.err
+    assert [line.split("line ")[1] for line in r.err.splitlines() if "is not set" in line] == [
         "9: $SLURM_MEM_PER_NODE of Slurm is not set here"]
     ident = shared.submit("-w", "slurm.sh").lines[0]
     assert (shared.dir / f"out/train.{ident}_2.log").read_text() == "2 1 2 4\n"
@@ -155,7 +159,7 @@ def test_variables_of_slurm(shared):
     r = shared.submit("-w", "task.sh", env={"SLURM_JOB_ID": "99", "SLURM_ARRAY_TASK_ID": "98", "SLURM_NTASKS": "97"})
     ident = r.lines[0]
     assert shared.ctl("logs", "--no-prefix", f"{ident}_5").out == f"{ident}_5 {ident}_5 fit {ident} 5 3 7 3 2 1\n", r
-    assert "not set" not in r.err and "2 of Slurm has no equal here, and is left out" in r.err, r
+    assert "not set" not in r.err and "-n 2 of Slurm sets $SLURM_NTASKS here; the script runs once" in r.err, r
     write(shared, "one.sh", "#!/bin/sh\n#SBATCH -J x\necho $SLURM_JOB_ID $SLURM_JOB_NAME ${SLURM_ARRAY_TASK_ID-none}\n")
     ident = shared.submit("-w", "-n", "y", "one.sh").lines[0]
     assert shared.ctl("logs", ident).out == f"{ident} y none\n"
@@ -187,11 +191,28 @@ def test_times_of_slurm(shared, text, usec):
     assert dry(shared, "time.sh")["timeout_usec"] == usec * 1_000_000
 
 
-@pytest.mark.parametrize("line", ["-o out-%N.txt", "--output=out-%A+%a.txt", "-e '%N'"])
-def test_a_path_of_slurm_that_is_left_out(shared, line):
+@pytest.mark.parametrize("line, part", [
+    ("-o out-%t.txt", "%t"), ("--output=out-%A+%a.txt", "%A"), ("-e '%4a'", "%4a"), ("-o %", "%")])
+def test_a_path_of_slurm_that_is_left_out(shared, line, part):
     write(shared, "path.sh", f"#!/bin/sh\n#SBATCH {line}\n")
     r = shared.submit("-w", "path.sh")
-    assert r.code == 0 and "is left out" in r.err and "open-mode" not in r.err, r
+    assert r.code == 0 and f"is left out, as {part} in it has no equal here; `voltctl logs ID` prints the output" in r.err, r
+    assert "open-mode" not in r.err, r
+
+
+def test_user_and_host_in_a_path_of_slurm(shared):
+    write(shared, "path.sh", "#!/bin/sh\n#SBATCH -o %u.%N.%x\n")
+    user, host = pwd.getpwuid(os.geteuid()).pw_name, os.uname().nodename.split(".")[0]
+    assert dry(shared, "path.sh")["output_path"] == f"{shared.dir}/{user}.{host}.{{name}}"
+
+
+def test_the_mode_of_no_path_of_slurm(shared):
+    write(shared, "mode.sh", "#!/bin/sh\n#SBATCH --open-mode=append\n")
+    r = shared.submit("--dry-run", "mode.sh")
+    assert "open_mode" not in r.json and r.err == (
+        "volt-submit: note: mode.sh: --open-mode of Slurm is left out, as no option gives a path of output\n"), r
+    r = shared.submit("--dry-run", "--output=./x", "mode.sh")
+    assert r.json["open_mode"] == "append" and r.err == "", r
 
 
 @pytest.mark.parametrize("path", ["out-%A.%a.txt", "out-%A-%a.txt"])
@@ -252,3 +273,56 @@ def test_a_file_without_a_line_end_is_not_read_whole(shared):
     p.returncode = os.waitstatus_to_exitcode(status)
     assert p.returncode == 0 and used.ru_maxrss < 512 << 10, used
     big.unlink()
+
+
+BODY = """#SBATCH -J body
+# srun ./not
+echo "not; srun" 'not; sbatch' # sbatch
+srun() { "$@"; }
+srun ./own
+A=1 scancel 7
+if squeue -j 7; then x=$(sacct -j 7) && echo "$(scontrol show job 7)"; fi
+date | sinfo; scancel 8
+command -v salloc
+module load gcc
+"""
+
+
+def noted(r):
+    return [line.split("note: ")[1] for line in r.err.splitlines() if "note: " in line]
+
+
+def test_commands_of_slurm_in_the_body(shared):
+    """A shell goes on without them, and the job would succeed."""
+    write(shared, "body.sh", "#!/bin/bash\n" + BODY)
+    notes = noted(shared.submit("--dry-run", "body.sh"))
+    assert [note.split(";")[0] for note in notes[:-1]] == [
+        f"body.sh: line {line}: there is no {name} here" for line, name in (
+            (7, "scancel"), (8, "squeue"), (8, "sacct"), (8, "scontrol"), (9, "sinfo"))]
+    assert notes[-1].startswith("body.sh: line 11: module is a function of a shell, which the job has only where its env")
+    write(shared, "body.sh", "#!/bin/bash\n#SBATCH -J x\nsrun -n 4 ./step\n")
+    assert noted(shared.submit("--dry-run", "body.sh")) == [
+        "body.sh: line 3: there is no srun here; a job is one command, so write it without srun"]
+
+
+@pytest.mark.parametrize("head", ["#!/usr/bin/python3\n" + BODY, "#!/bin/bash -l\n#SBATCH -J x\nmodule load gcc\n",
+                                  "#!/bin/sh\n#SBATCH -J x\n. /etc/profile\nmodule load gcc\n",
+                                  "#!/bin/sh\n#VOLT -n x\nsrun ./a\n"])
+def test_no_commands_of_slurm_in_the_body(shared, head):
+    write(shared, "fine.sh", head)
+    assert noted(shared.submit("--dry-run", "fine.sh")) == []
+
+
+def test_commands_of_slurm_that_are_here(shared):
+    write(shared, "srun", "#!/bin/sh\n")
+    write(shared, "here.sh", "#!/bin/sh\n#SBATCH -J x\nsrun ./a\n")
+    assert noted(shared.submit("--dry-run", "here.sh", env={"PATH": f"{shared.dir}:/usr/bin:/bin"})) == []
+
+
+@pytest.mark.parametrize("term", ["$(( SLURM_JOB_ID % 7 ))", "$(( 1 + $SLURM_JOBID ))", "$(($(date +%s) + SLURM_JOB_ID))"])
+def test_the_id_of_an_element_is_no_number(shared, term):
+    write(shared, "sum.sh", f"#!/bin/sh\n#SBATCH -J x\necho $SLURM_JOB_ID $(( SLURM_ARRAY_JOB_ID + 1 ))\necho {term}\n")
+    assert noted(shared.submit("--dry-run", "sum.sh")) == []
+    assert noted(shared.submit("--dry-run", "--array=1-2", "sum.sh")) == [
+        "sum.sh: line 4: $SLURM_JOB_ID of an element is no number here, but such as 17_3; "
+        "$SLURM_ARRAY_JOB_ID and $SLURM_ARRAY_TASK_ID are numbers"]

@@ -397,7 +397,7 @@ def test_ids_with_commas(private):
     (["--dependency=afterok:x"], "afterok:x: the id of a job is a number, such as 17"),
     (["-d", "aftercorr:1"], "aftercorr:1 of Slurm is --after-ok-each=1 here"),
     (["-d", "afterok:1?afterany:2"],
-     "afterok:1?afterany:2 of Slurm has no equal here; use --after=ID, or --after-any=ID"),
+     "afterok:1?afterany:2 of Slurm has no equal here; ? in it: a job waits for all that it names, so separate them by commas"),
     (["--dependency=17"], "unknown option --dependency; use --after=ID, or --after-any=ID"),
     (["--dependency"], "unknown option --dependency; use --after=ID, or --after-any=ID"),
 ])
