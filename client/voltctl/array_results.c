@@ -13,7 +13,7 @@
 
 struct gathering {
     struct array_results *to;
-    size_t len, room;    /* of to->failed */
+    size_t len, room;    /* of to->indexes */
     int64_t first, last; /* the range being extended; -1: none */
 };
 
@@ -34,15 +34,15 @@ static int end_range(struct gathering *g)
             : snprintf(range, sizeof(range), "%s%" PRId64, g->len ? "," : "", g->first);
     if (g->room - g->len <= (size_t)n) {
         size_t room = 2 * g->room + sizeof(range);
-        char *text = realloc(g->to->failed, room);
+        char *text = realloc(g->to->indexes, room);
         if (!text)
             return -ENOMEM;
-        g->to->failed = text;
+        g->to->indexes = text;
         g->room = room;
     }
-    memcpy(g->to->failed + g->len, range, (size_t)n);
+    memcpy(g->to->indexes + g->len, range, (size_t)n);
     g->len += (size_t)n;
-    g->to->failed[g->len] = '\0';
+    g->to->indexes[g->len] = '\0';
     return 0;
 }
 
@@ -64,17 +64,21 @@ static int take(void *arg, json_t *job)
     return r;
 }
 
-static int walk(struct ctl *ctl, const json_t *job, struct gathering *g)
+/* Takes results. */
+static int walk(struct ctl *ctl, const json_t *job, json_t *results,
+                struct array_results *to)
 {
-    const json_t *counts = json_object_get(job, "counts");
-    json_t *failed = json_pack("[s]", "failed");
-    int code = CTL_EXIT_OK;
-    if (job_view_int(counts, "failed") > 0)
-        code = ctl_each_job(ctl, each_job_elements(job_view_string(job, "id"), failed),
-                            take, g);
-    else
-        json_decref(failed);
-    return code == CTL_EXIT_OK && end_range(g) < 0 ? ctl_lost(-ENOMEM) : code;
+    struct gathering g = {.to = to, .first = -1};
+    int code = ctl_each_job(ctl, each_job_elements(job_view_string(job, "id"), results),
+                            take, &g);
+    return code == CTL_EXIT_OK && end_range(&g) < 0 ? ctl_lost(-ENOMEM) : code;
+}
+
+int array_results_find(struct ctl *ctl, const json_t *job, json_t *results,
+                       struct array_results *ret)
+{
+    *ret = (struct array_results){.words = json_object(), .results = json_object()};
+    return walk(ctl, job, json_incref(results), ret);
 }
 
 int array_results_get(struct ctl *ctl, const json_t *job, struct array_results *ret)
@@ -84,7 +88,6 @@ int array_results_get(struct ctl *ctl, const json_t *job, struct array_results *
     int64_t cancelled = job_view_int(counts, "cancelled");
     int64_t good =
         job_view_int(counts, "done") - job_view_int(counts, "failed") - cancelled;
-    struct gathering g = {.to = ret, .first = -1};
     if (!ret->words || !ret->results)
         return ctl_lost(-ENOMEM);
     if (good > 0) {
@@ -95,14 +98,17 @@ int array_results_get(struct ctl *ctl, const json_t *job, struct array_results *
         count(ret->words, "cancelled", cancelled);
         count(ret->results, "cancelled", cancelled);
     }
-    return walk(ctl, job, &g);
+    if (job_view_int(counts, "failed") > 0)
+        return walk(ctl, job, json_pack("[s]", "failed"), ret);
+    ret->indexes = strdup("");
+    return ret->indexes ? CTL_EXIT_OK : ctl_lost(-ENOMEM);
 }
 
 void array_results_fini(struct array_results *a)
 {
     json_decref(a->words);
     json_decref(a->results);
-    free(a->failed);
+    free(a->indexes);
     *a = (struct array_results){0};
 }
 
@@ -117,12 +123,13 @@ void array_results_print(const struct array_results *a, const char *id)
     }
     if (json_object_size(a->words) > 0)
         (void)putchar('\n');
-    if (!a->failed[0])
+    if (!a->indexes[0])
         return;
-    size_t len = strlen(a->failed);
+    size_t len = strlen(a->indexes);
     for (size_t cut = SHOWN; len > SHOWN; len = cut)
-        while (a->failed[cut] != ',')
+        while (a->indexes[cut] != ',')
             cut--;
-    term_print("    Failed: %.*s%s\n", (int)len, a->failed, a->failed[len] ? ",..." : "");
+    term_print("    Failed: %.*s%s\n", (int)len, a->indexes,
+               a->indexes[len] ? ",..." : "");
     term_print("            voltctl list --elements --result=failed %s\n", id);
 }

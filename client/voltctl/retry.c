@@ -28,9 +28,10 @@ static const struct option_entry options[] = {
 };
 
 struct retry {
-    json_t *filter; /* NULL: none */
+    json_t *filter;  /* NULL: none */
+    json_t *results; /* of the elements of arrays; NULL: any */
     bool all, failed, dependents, alone, fresh, json;
-    size_t fine; /* chosen jobs of which nothing has failed, with --failed */
+    size_t fine; /* chosen jobs of which nothing has one of the results */
     struct retried jobs;
     json_t *late; /* chosen jobs that wait for other chosen jobs */
 };
@@ -142,7 +143,7 @@ static int choose_indexes(json_t *spec, const char *id, const char *text)
     int r = index_list_parse(text, &list);
     if (r < 0) {
         json_decref(most);
-        return refuse(id, r == -E2BIG ? "has failed elements in too many places for one "
+        return refuse(id, r == -E2BIG ? "has such elements in too many places for one "
                                         "array: name some of them"
                                       : "cannot be submitted again");
     }
@@ -155,15 +156,16 @@ static int choose_indexes(json_t *spec, const char *id, const char *text)
     return CTL_EXIT_OK;
 }
 
-/* Reduces an array to its failed elements; *ret_any: there are some. */
-static int choose_failed(struct ctl *ctl, const json_t *job, json_t *spec, bool *ret_any)
+/* Reduces an array to its elements with these results; *ret_any: there are some. */
+static int choose_elements(struct ctl *ctl, json_t *results, const json_t *job,
+                           json_t *spec, bool *ret_any)
 {
-    struct array_results results;
-    int code = array_results_get(ctl, job, &results);
-    *ret_any = code != CTL_EXIT_OK || *results.failed;
+    struct array_results found;
+    int code = array_results_find(ctl, job, results, &found);
+    *ret_any = code != CTL_EXIT_OK || *found.indexes;
     if (code == CTL_EXIT_OK && *ret_any)
-        code = choose_indexes(spec, job_view_string(job, "id"), results.failed);
-    array_results_fini(&results);
+        code = choose_indexes(spec, job_view_string(job, "id"), found.indexes);
+    array_results_fini(&found);
     return code;
 }
 
@@ -179,12 +181,26 @@ static int check(const json_t *job)
     return CTL_EXIT_OK;
 }
 
+/* Returns whether a filter's results have this one. */
+static bool has_result(const json_t *results, const char *result)
+{
+    const bool good = strcmp(result, "success") == 0 || strcmp(result, "cancelled") == 0;
+    const json_t *word;
+    size_t i;
+    json_array_foreach(results, i, word)
+    {
+        const char *text = json_string_value(word);
+        if (strcmp(text, result) == 0 || (strcmp(text, "failed") == 0 && !good))
+            return true;
+    }
+    return !results;
+}
+
 static int again(struct ctl *ctl, struct retry *r, const json_t *job)
 {
     const bool array = json_is_object(json_object_get(job, "counts"));
-    const bool failed = strcmp(job_view_string(job, "result"), "success") != 0;
     const char *element = strchr(job_view_string(job, "id"), '_');
-    bool any = failed || !r->failed;
+    bool any = has_result(r->results, job_view_string(job, "result"));
     int code = check(job);
     r->fine += code == CTL_EXIT_OK && !any && !array;
     if (code != CTL_EXIT_OK || (!any && !array))
@@ -200,8 +216,8 @@ static int again(struct ctl *ctl, struct retry *r, const json_t *job)
     code = spec_again(ctl, r, job, &spec);
     if (code == CTL_EXIT_OK && element)
         code = choose_indexes(spec, id, element + 1);
-    else if (code == CTL_EXIT_OK && array && r->failed)
-        code = choose_failed(ctl, job, spec, &any);
+    else if (code == CTL_EXIT_OK && array && r->results)
+        code = choose_elements(ctl, r->results, job, spec, &any);
     if (code == CTL_EXIT_OK && any)
         return submit(ctl, r, job, spec);
     r->fine += code == CTL_EXIT_OK;
@@ -343,10 +359,27 @@ static int parse(struct ctl *ctl, struct retry *r)
                                         : OPTION_END;
 }
 
+/* Takes the results out of the filter if jobs are named: each of these is looked at, and
+ * the elements of an array may have ended otherwise than the array. */
+static void take_results(struct retry *r, bool named)
+{
+    r->results = json_incref(json_object_get(r->filter, "results"));
+    if (r->failed && !r->results)
+        r->results = json_pack("[s]", "failed");
+    if (!named || !r->filter)
+        return;
+    (void)json_object_del(r->filter, "results");
+    if (json_object_size(r->filter) == 0) {
+        json_decref(r->filter);
+        r->filter = NULL;
+    }
+}
+
 /* Completes the filter: ended jobs, of this user by default. */
-static void complete_filter(struct retry *r)
+static void complete_filter(struct retry *r, bool named)
 {
     char user[32];
+    take_results(r, named);
     if (r->all && !r->filter)
         r->filter = json_object();
     if (!r->filter)
@@ -356,8 +389,8 @@ static void complete_filter(struct retry *r)
         (void)json_object_set_new(r->filter, "user", json_string(user));
     if (!json_object_get(r->filter, "states"))
         (void)json_object_set_new(r->filter, "states", json_pack("[s]", "done"));
-    if (r->failed && !json_object_get(r->filter, "results"))
-        (void)json_object_set_new(r->filter, "results", json_pack("[s]", "failed"));
+    if (r->results && !named)
+        (void)json_object_set(r->filter, "results", r->results);
 }
 
 /* Submits the chosen jobs in order of ids, each after chosen jobs that it waits for. */
@@ -382,7 +415,7 @@ static int run(struct ctl *ctl)
     struct retry r = {.late = json_array()};
     retried_init(&r.jobs);
     int code = parse(ctl, &r);
-    complete_filter(&r);
+    complete_filter(&r, optind < ctl->argc);
     if (code == OPTION_END)
         code = retry_chosen(ctl, &r);
     if (r.dependents && ctl->client && json_object_size(r.jobs.again) > 0) {
@@ -390,9 +423,11 @@ static int run(struct ctl *ctl)
         code = rest > code ? rest : code;
     }
     if (code == CTL_EXIT_OK && r.fine > 0 && json_object_size(r.jobs.again) == 0)
-        say("0 jobs submitted again: nothing of these has failed");
+        say("0 jobs submitted again: nothing of these has %s",
+            r.failed ? "failed" : "ended so");
     retried_fini(&r.jobs);
     json_decref(r.late);
+    json_decref(r.results);
     json_decref(r.filter);
     return code;
 }
@@ -415,8 +450,8 @@ const struct verb verb_retry = {
         "A job that had begun waits for nothing again. One that never began waits for\n"
         "the same jobs as the old one, or for their new jobs. It is refused where the\n"
         "job that has ended it was not submitted again; with --alone it waits for none.\n\n"
-        "An array is submitted as a whole, and with --failed those of its elements that\n"
-        "failed; of an element the new job is an array of that index, and it counts as\n"
+        "An array is submitted as a whole, and with --failed or --result those of its\n"
+        "elements that ended so; of an element the new job is an array of that index, and it counts as\n"
         "another job than the array.\n"
         "`volt-submit --retry` lets a job run again by itself when it fails.\n"
         "\nExamples:\n  voltctl retry 12\n  voltctl retry --failed @last\n"

@@ -367,7 +367,7 @@ static int add_results(struct ctl *ctl, const struct status *s, json_t *job)
     int code = array_results_get(ctl, job, &a);
     if (code == CTL_EXIT_OK && s->json) {
         (void)json_object_set(job, "results", a.results);
-        (void)json_object_set_new(job, "failed_indexes", json_string(a.failed));
+        (void)json_object_set_new(job, "failed_indexes", json_string(a.indexes));
     }
     if (s->json)
         ctl_print_json(job);

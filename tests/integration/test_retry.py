@@ -572,6 +572,20 @@ def test_failed_elements_of_an_array(shared):
         assert get(v, one)["counts"]["total"] == 1
 
 
+@pytest.mark.parametrize("options, indexes", [
+    (["--result=exit"], [1]), (["--result=signal"], [2]), (["--result", "failed"], [1, 2]),
+    (["--result=exit,success"], [0, 1, 3]), (["--failed", "--result=exit"], [1])])
+def test_elements_of_an_array_with_a_result(shared, options, indexes):
+    with shared.connect() as v:
+        old = submit(v, sh("case $VOLT_ARRAY_INDEX in 1) exit 1 ;; 2) kill -9 $$ ;; esac"), array={"first": 0, "last": 3})
+        ended(v, old)
+        array = shared.ctl("show", "--json", repeated(shared.ctl("retry", *options, old))[old]).json["spec"]["array"]
+    ranges = array.get("ranges", [array])
+    assert [i for r in ranges for i in range(r["first"], r["last"] + 1)] == indexes
+    r = shared.ctl("retry", "--result=timeout", old)
+    assert (r.code, r.out, r.err) == (0, "", "voltctl: 0 jobs submitted again: nothing of these has ended so\n"), r
+
+
 def test_those_that_waited_for_it(shared):
     with shared.connect() as v:
         old = submit(v, sh("exit 3"), retry={"times": 1, "backoff_usec": 0})
