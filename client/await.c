@@ -473,6 +473,12 @@ static void conclude(struct waiting *w)
             w->ends.unknown);
 }
 
+void wait_print_none(int exit_code)
+{
+    const struct waiting none = {.rq = NULL};
+    print_event(event_of(&none, "finished", "exit_code", exit_code));
+}
+
 /* Returns the exit code after an error reply, which was printed. */
 static int refused(const struct waiting *w)
 {

@@ -24,7 +24,7 @@ struct wait_request {
     const struct address_choice *choice;
     char *const *ids;
     size_t nids;
-    uint64_t total; /* jobs; elements of arrays count one by one; 0: unknown */
+    uint64_t total;          /* jobs; elements of arrays count one by one; 0: unknown */
     uint64_t reconnect_usec; /* how long to retry a lost connection */
     int no_such_job_code;    /* exit code for an id that does not exist */
     bool any;                /* only until the first has ended: prints its id, with JSON
@@ -40,6 +40,9 @@ struct wait_request {
 /* Waits until all jobs have ended. Returns the exit code of the program. *c may be
  * replaced by a new connection, and is NULL if there is none. */
 int wait_for_jobs(struct client **c, const struct wait_request *rq);
+
+/* Prints the last event of a wait for no job. */
+void wait_print_none(int exit_code);
 
 /* Returns a signalfd for SIGINT and SIGTERM, which are blocked from then on. A signal
  * that is ignored stays ignored. -1: error. */

@@ -74,28 +74,36 @@ static int count_ends(struct ctl *ctl, const struct waiting *w, struct ends *e)
         count_end, e);
 }
 
-/* Reports a filter that matches no job to wait for. That is mostly a mistake or too late,
- * and success would be wrong for jobs that failed. */
-static int say_none(struct ctl *ctl, const struct waiting *w)
+/* Says why a filter matches no job to wait for. Returns an exit code. */
+static int say_why_none(struct ctl *ctl, const struct waiting *w)
 {
     struct ends e = {0};
     char text[160];
-    const bool says = !w->rq.quiet && !w->rq.json;
-    if (w->all && says)
-        say("no such job waits or runs");
-    if (w->all)
-        return CTL_EXIT_OK;
     int code = w->ended ? CTL_EXIT_OK : count_ends(ctl, w, &e);
     if (code != CTL_EXIT_OK)
         return code;
     ends_format(&e, text, sizeof(text));
     if (e.total == 0)
         say("no job matches%s", ctl_none_text(ctl, w->filter));
+    else if (w->rq.quiet)
+        say("no such job waits or runs");
     else
         say("no such job waits or runs; %s. `voltctl list --all` with the same filter "
             "lists them, and --state=done waits for them too",
             text);
     return CTL_EXIT_NO_SUCH_JOB;
+}
+
+/* Reports that there is no job to wait for. With a filter that is mostly a mistake or too
+ * late, and success would be wrong for jobs that failed. */
+static int say_none(struct ctl *ctl, const struct waiting *w)
+{
+    int code = w->all ? CTL_EXIT_OK : say_why_none(ctl, w);
+    if (w->all && !w->rq.quiet && !w->rq.json)
+        say("no such job waits or runs");
+    if (w->rq.json && !w->rq.any)
+        wait_print_none(code);
+    return code;
 }
 
 /* Chooses the jobs. Returns CTL_EXIT_OK with the ids in w->rq, perhaps none; or the exit

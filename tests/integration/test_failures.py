@@ -460,3 +460,19 @@ def test_a_list_of_several_messages_is_checked_before_the_first(private, wrong, 
     assert private.ctl("list", "--no-legend", "--all").lines == []
     r = private.submit("--no-env", "-f", "-", input=good * 5500)
     assert r.code == 0 and len(r.lines) == 5500, r
+
+
+@pytest.mark.parametrize("words, code, said, quiet", [
+    (["--all", "--name=none"], 0, "no such job waits or runs\n", ""),
+    (["--name=none"], 4, "no job matches\n", "no job matches\n"),
+    (["--name=gone"], 4, "no such job waits or runs; 1 job ended: 0 succeeded, 1 failed. ", "no such job waits or runs\n")])
+def test_a_wait_for_nothing(shared, words, code, said, quiet):
+    """With --quiet an error remains, without a summary; with JSON the last event tells of none."""
+    if "--name=gone" in words:
+        shared.submit("-w", "--name=gone", "false")
+    r = shared.ctl("wait", *words)
+    assert (r.code, r.out) == (code, "") and r.err.startswith(f"voltctl: {said}"), r
+    r = shared.ctl("wait", "--quiet", *words)
+    assert (r.code, r.out, r.err) == (code, "", f"voltctl: {quiet}" if quiet else ""), r
+    r = shared.ctl("wait", "--json", *words)
+    assert (r.code, r.json) == (code, {"event": "finished", "total": 0, "failed": 0, "exit_code": code}), r
