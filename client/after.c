@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #define LAST   "@last"
-#define NAME   "name:"
-#define KEY    "key:"
 #define BLANKS " \t\n"
 
 static int refuse(struct volt_error *err, const char *text)
@@ -38,9 +36,9 @@ static int add_as(json_t *spec, const char *member, const char *text,
         edges = json_array();
         (void)json_object_set_new(spec, "after", edges);
     }
-    return json_array_append_new(
-        edges, json_pack("{s:s, s:s, s:o*}", member, text, "when", how->when, "each",
-                         how->each ? json_true() : NULL));
+    return json_array_append_new(edges, json_pack("{s:s, s:s, s:o*}", member, text,
+                                                  "when", how->when, "each",
+                                                  how->each ? json_true() : NULL));
 }
 
 static int add(json_t *spec, const char *id, const struct manner *how)
@@ -49,8 +47,7 @@ static int add(json_t *spec, const char *id, const struct manner *how)
 }
 
 /* Adds the jobs of a range, at most one more than voltd accepts; it then refuses them. */
-static int add_range(json_t *spec, const struct id_range *range,
-                     const struct manner *how)
+static int add_range(json_t *spec, const struct id_range *range, const struct manner *how)
 {
     char id[64];
     int r = 0;
@@ -62,8 +59,7 @@ static int add_range(json_t *spec, const struct id_range *range,
     return r;
 }
 
-/* Returns the text after the prefix; NULL: the word has another beginning. */
-static const char *behind(const char *word, const char *prefix)
+const char *after_behind(const char *word, const char *prefix)
 {
     const size_t len = strlen(prefix);
 
@@ -72,7 +68,7 @@ static const char *behind(const char *word, const char *prefix)
 
 static const char *name_of(const char *word)
 {
-    return behind(word, NAME);
+    return after_behind(word, AFTER_NAME);
 }
 
 static int add_word(json_t *spec, const char *word, const struct manner *how,
@@ -82,8 +78,8 @@ static int add_word(json_t *spec, const char *word, const struct manner *how,
 
     if (strcmp(word, LAST) == 0 || name_of(word))
         return add(spec, word, how);
-    if (behind(word, KEY))
-        return add_as(spec, "key", behind(word, KEY), how);
+    if (after_behind(word, AFTER_KEY))
+        return add_as(spec, "key", after_behind(word, AFTER_KEY), how);
     if (id_range_parse(word, &range) == 0 && !range.with_array && range.first > 0)
         return add_range(spec, &range, how);
     if (isalpha((unsigned char)*word) && strcspn(word, ":=") == strlen(word)) {
@@ -108,7 +104,8 @@ static const char *skip_blanks(const char *text)
 /* Returns the length of the word at text. Names and keys may have blanks. */
 static size_t word_length(const char *text)
 {
-    return strcspn(text, name_of(text) || behind(text, KEY) ? "," : "," BLANKS);
+    return strcspn(text,
+                   name_of(text) || after_behind(text, AFTER_KEY) ? "," : "," BLANKS);
 }
 
 int after_add(json_t *spec, const char *text, const char *when, bool each,
@@ -149,7 +146,7 @@ static int find_newest(struct client *c, const char *name, char *buf, size_t siz
         (void)snprintf(err->text, sizeof(err->text), "%s", strerror(-r));
     } else if (!*buf) {
         (void)snprintf(err->text, sizeof(err->text), "%s%.100s: you have no %sjob",
-                       name ? NAME : "", name ? name : LAST, name ? "such " : "");
+                       name ? AFTER_NAME : "", name ? name : LAST, name ? "such " : "");
         r = -ENOENT;
     }
     client_reply_fini(&reply);
@@ -179,10 +176,10 @@ static int add_last(json_t *spec, struct client *c, const char *last,
     return r == 0 ? add(spec, last, how) : r < 0 ? r : 0;
 }
 
-static int resolve(json_t *spec, struct client *c, json_t *edge,
-                   struct volt_error *err)
+static int resolve(json_t *spec, struct client *c, json_t *edge, struct volt_error *err)
 {
-    const struct manner how = {job_view_string(edge, "when"), job_view_bool(edge, "each")};
+    const struct manner how = {job_view_string(edge, "when"),
+                               job_view_bool(edge, "each")};
     const char *word = job_view_string(edge, "job"), *name = name_of(word);
     const bool last = strcmp(word, LAST) == 0;
     char id[64];

@@ -13,7 +13,7 @@ _volt_words() {
     for ((i = 0; i <= COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         if [[ ($word = = && $before == --?*) || $before == --*= ||
-            ($word = : && $before == *unix) || $before == *unix: ]]; then
+            ($word = : && $before =~ (^|=)(unix|name)$) || $before =~ (^|=)(unix|name):$ ]]; then
             words[cword]+=$word
         else
             cword=${#words[@]}
@@ -80,8 +80,13 @@ _volt_long() { # WORD [VERB]
     echo "${long:-$1}"
 }
 
+# Behind name: names of jobs; readline replaces what is behind the colon.
 _volt_ids() {
-    _volt_list -o id
+    if [[ $cur == name:* ]]; then
+        _volt_names
+    else
+        _volt_list -o id
+    fi
 }
 
 # Those that are one word.
@@ -122,7 +127,7 @@ _volt_queue_settings="slots= nominal= max= max-per-user= weight= lend= default-t
 
 _volt_reply() { # WORDS, FOR
     local IFS=$' \n'
-    mapfile -t COMPREPLY < <(compgen -W "$1" -- "$2")
+    mapfile -t COMPREPLY < <(compgen -W "$1" -- "${2#name:}")
 }
 
 _voltctl() {

@@ -68,8 +68,13 @@ function __volt_names
     voltctl list (__volt_where) --all -n 50 --no-legend -o name 2>/dev/null | sort -u
 end
 
-# Ids of the voltd that the command line is for, with their state and command.
+# Ids of the voltd that the command line is for, with their state and command; behind name:
+# names.
 function __volt_ids
+    if string match -qr '^(--[a-z-]+=)?name:' -- (commandline -ct)
+        __volt_names | string replace -r '^' name:
+        return
+    end
     voltctl list (__volt_where) --all -n 50 --no-legend -o id,state,command 2>/dev/null |
         string replace -r '^(\S+) +(\S+) +' '$1\t$2 '
 end

@@ -59,7 +59,8 @@ int ctl_option(struct ctl *ctl);
 bool ctl_json_only(struct ctl *ctl, bool *ret_json);
 /* Returns how many ids the operands after the options mean, at least `least`; ctl owns
  * *ret. Ranges (12-40, 17_3-20) and lists of elements (17_[1-3,7]) are expanded. @last is
- * the newest job of this user, or all jobs of the list submitted last. -1: return
+ * the newest job of this user, or all jobs of the list submitted last. A name, or
+ * name:NAME, is the newest job of that name, key:KEY that of the key. -1: return
  * ctl->code, after an error message. */
 int ctl_ids(struct ctl *ctl, int least, char ***ret);
 /* Adds an id. Returns 0; -1: as above. */

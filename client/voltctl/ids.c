@@ -1,4 +1,5 @@
-/* See ctl.h: operands that name jobs (ids, ranges, @last). */
+/* See ctl.h: operands that name jobs (ids, ranges, @last, names, keys). */
+#include "client/after.h"
 #include "client/id_range.h"
 #include "client/index_list.h"
 #include "client/job_view.h"
@@ -83,6 +84,30 @@ static int find_newest(struct ctl *ctl, const char *name, char *buf, size_t size
     return ctl->code != CTL_EXIT_OK ? -1 : !*buf;
 }
 
+/* Finds the job of this user that has the key: the answer to a submission with it names
+ * that job. Returns as find_newest(). */
+static int find_key(struct ctl *ctl, const char *key, char *buf, size_t size)
+{
+    struct client_reply reply = CLIENT_REPLY_EMPTY;
+    json_t *spec =
+        json_pack("{s:s, s:s, s:s}", "kind", "noop", "key", key, "on_exists", "reject");
+    if (!ctl->client)
+        ctl->code = ctl_open(ctl, ADDRESS_JOBS);
+    buf[0] = '\0';
+    if (ctl->code == CTL_EXIT_OK)
+        ctl->code = ctl_send(ctl, "org.voltd.jobs.Submit",
+                             json_pack("{s:O, s:b}", "spec", spec, "dry_run", 1), 0);
+    if (ctl->code == CTL_EXIT_OK)
+        ctl->code = ctl_answer(ctl, NULL, &reply);
+    if (client_error_is(&reply, "KeyTaken"))
+        (void)snprintf(buf, size, "%s", job_view_string(reply.parameters, "job"));
+    else if (reply.error)
+        ctl->code = ctl_refused(&reply);
+    client_reply_fini(&reply);
+    json_decref(spec);
+    return ctl->code != CTL_EXIT_OK ? -1 : !*buf;
+}
+
 static int find_last(struct ctl *ctl, char *buf, size_t size)
 {
     int r = find_newest(ctl, NULL, buf, size);
@@ -93,6 +118,7 @@ static int find_last(struct ctl *ctl, char *buf, size_t size)
     return r == 0 ? 0 : -1;
 }
 
+/* Returns whether the word is a name, or says that it is one or a key. */
 static bool is_name(const char *word)
 {
     return isalpha((unsigned char)*word) && mbstowcs(NULL, word, 0) != (size_t)-1;
@@ -185,11 +211,13 @@ static int add_text(struct ctl *ctl, const char *text, const char *word)
     return range.last > range.first ? add_range(ctl, &range, word) : add_single(ctl, id);
 }
 
-static void say_no_job(struct ctl *ctl, const char *word)
+static void say_no_job(struct ctl *ctl, const char *prefix, const char *word)
 {
     const char *verb = ctl->verb->name;
-    if ((strcmp(verb, "pause") == 0 || strcmp(verb, "resume") == 0) &&
-        ctl_find_queue(ctl, word) == 1)
+    if (*prefix)
+        say("%s: %s%s: you have no such job", verb, prefix, word);
+    else if ((strcmp(verb, "pause") == 0 || strcmp(verb, "resume") == 0) &&
+             ctl_find_queue(ctl, word) == 1)
         say("%s: no job of yours is called %s; of the queue: `voltctl queue %s %s`", verb,
             word, verb, word);
     else
@@ -208,23 +236,25 @@ static const char *elements_behind(const char *word)
     return last && last[1] && !last[1 + strspn(last + 1, "0123456789-")] ? last : NULL;
 }
 
-/* Adds the user's newest job of that name, or elements of it, for a word that cannot be
- * an id. A job whose whole name ends in _3 is meant before an element. */
-static int add_named(struct ctl *ctl, const char *word)
+typedef int find_fn(struct ctl *ctl, const char *name, char *buf, size_t size);
+
+/* Adds the job of this user that `find` finds by the word, or elements of it. A job whose
+ * whole name ends in _3 is meant before an element. prefix: as it was written. */
+static int add_named(struct ctl *ctl, const char *prefix, const char *word, find_fn *find)
 {
     const char *elements = elements_behind(word);
     char id[64], *name = NULL, *text = NULL;
-    int r = find_newest(ctl, word, id, sizeof(id));
+    int r = find(ctl, word, id, sizeof(id));
     if (r == 0)
         elements = NULL;
     if (r == 1 && elements) {
         name = strndup(word, (size_t)(elements - word));
-        r = name ? find_newest(ctl, name, id, sizeof(id)) : no_memory(ctl);
+        r = name ? find(ctl, name, id, sizeof(id)) : no_memory(ctl);
     }
     if (r == 1)
-        say_no_job(ctl, word);
+        say_no_job(ctl, prefix, word);
     if (r == 0)
-        say("%s: job %s", name ? name : word, id);
+        say("%s%s: job %s", prefix, name ? name : word, id);
     if (r == 0 && asprintf(&text, "%s%s", id, elements ? elements : "") < 0) {
         text = NULL;
         r = no_memory(ctl);
@@ -265,10 +295,16 @@ static int add_last(struct ctl *ctl, const char *word)
 static int add_word(struct ctl *ctl, const char *word)
 {
     const size_t len = strlen(LAST);
+    const char *name = after_behind(word, AFTER_NAME);
+    const char *key = after_behind(word, AFTER_KEY);
     bool last = strncmp(word, LAST, len) == 0 && (!word[len] || word[len] == '_');
     if (last)
         return add_last(ctl, word);
-    return is_name(word) ? add_named(ctl, word) : add_text(ctl, word, word);
+    if (!is_name(word))
+        return add_text(ctl, word, word);
+    return name  ? add_named(ctl, AFTER_NAME, name, find_newest)
+           : key ? add_named(ctl, AFTER_KEY, key, find_key)
+                 : add_named(ctl, "", word, find_newest);
 }
 
 /* Returns the length up to the next comma outside of brackets. */
@@ -291,7 +327,7 @@ static int add_words(struct ctl *ctl, const char *words)
         char *word = strndup(words, len);
         if (!word)
             return no_memory(ctl);
-        if (element && !strchr(word, '_')) {
+        if (element && !strchr(word, '_') && !is_name(word)) {
             ctl->code = ctl_usage(ctl,
                                   "%s behind an element: with a blank before it, it is a "
                                   "job; elements are written 17_3,17_5 or 17_[3,5]",
@@ -300,7 +336,7 @@ static int add_words(struct ctl *ctl, const char *words)
         } else {
             r = add_word(ctl, word);
         }
-        element = strchr(word, '_');
+        element = strchr(word, '_') && !is_name(word);
         more = words[len] == ',';
         words += len + more;
         free(word);

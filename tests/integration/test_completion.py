@@ -68,6 +68,8 @@ def some_of_each(shared):
     (["volt-submit", "--queue", "g"], {"gpu"}),
     (["volt-submit", "-q", "g"], {"gpu"}),
     (["volt-submit", "-n", "an"], {"another-name"}),
+    (["voltctl", "logs", "name", ":", "an"], {"another-name"}),
+    (["volt-submit", "--after", "=", "name", ":", "an"], {"another-name"}),
     (["volt-submit", "--retry-on", "ex"], {"exit", "exec_failed"}),
     (["volt-submit", "--label", ""], set()),
 ])
@@ -198,7 +200,9 @@ def test_fish(one_job):
     daemon, lines = one_job
     (daemon.dir / "home").mkdir()
     env = {**daemon.env, "HOME": str(daemon.dir / "home")}
-    for written, expected in [*lines, ("voltctl list --name=a", "voltctl list --name=a name: b")]:
+    for written, expected in [*lines, ("voltctl list --name=a", "voltctl list --name=a name: b"),
+                              ("voltctl logs name:a", "voltctl logs name:a name: b"),
+                              ("volt-submit --after=name:a", "volt-submit --after=name:a name: b")]:
         r = subprocess.run(["fish", "-c", f"source {COMPLETION}/volt.fish; complete -C {written!r}"], env=env,
                            cwd=daemon.dir, capture_output=True, text=True, check=True)
         word = expected.split()[-1]
@@ -225,7 +229,9 @@ def test_zsh(one_job):
     try:
         os.write(ours, b". ./rc\n")
         assert (daemon.dir / "answer").read_text() == "ready\n"
-        for written, expected in [*lines, ("voltctl list --name=a", r"voltctl list --name=a\ name:\ b")]:
+        for written, expected in [*lines, ("voltctl list --name=a", r"voltctl list --name=a\ name:\ b"),
+                                  ("voltctl logs name:a", r"voltctl logs name:a\ name:\ b"),
+                                  ("volt-submit --after=name:a", r"volt-submit --after=name:a\ name:\ b")]:
             (daemon.dir / "line").write_text(written)
             os.write(ours, b"\x14")
             got = (daemon.dir / "answer").read_text()

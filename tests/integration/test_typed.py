@@ -674,3 +674,29 @@ def test_statistics_of_many_results_fit(private):
     assert told == whole
     assert set(re.findall(r"[a-z_]+(?= \d)", told)) == {"success", "exit", "signal", "timeout", "exec_failed", "cancelled",
                                                         "output_limit"}
+
+
+VERBS = (["show"], ["status"], ["list"], ["logs"], ["logs", "-f"], ["wait"], ["retry", "--failed"], ["why"], ["graph"],
+         ["edit", "--priority=1"], ["cancel"], ["kill"], ["hold"], ["release"], ["pause"], ["resume"], ["clean", "--dry-run"])
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_names_and_keys_of_jobs(shared, verb):
+    """For each verb they are the job that they are for --after."""
+    ident = shared.submit("-w", "-n", "7 of_9", "--if-exists=same", "--key=the key", "true").lines[0]
+    for word in ("name:7 of_9", "key:the key"):
+        r, same = shared.ctl(*verb, word), shared.ctl(*verb, ident)
+        said = f"voltctl: {word}: job {ident}\n"
+        assert r.err.startswith(said), r
+        assert (r.code, r.out.split()[:9], r.err.replace(said, "")) == (same.code, same.out.split()[:9], same.err)
+        r = shared.ctl(*verb, word + "x")
+        assert (r.code, r.err) == (4, f"voltctl: {verb[0]}: {word}x: you have no such job\n"), r
+
+
+@pytest.mark.parametrize("words, indexes", [
+    ("name:by_name_2", [2]), ("key:by_key_[2,3]", [2, 3]), ("key:by_key_1,name:by_name_3", [1, 3])])
+def test_elements_of_names_and_keys(private, words, indexes):
+    private.start()
+    array = private.submit("--hold", "-n", "by_name", "--key=by_key", "--array=1-3", "true").lines[0]
+    assert ids_of(private, words) == [f"{array}_{i}" for i in indexes]
+    assert private.ctl("list", f"{array}_1,name:by_name").code == 0
