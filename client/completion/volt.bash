@@ -113,12 +113,12 @@ _volt_values() { # OPTION
     --retry-on) echo exit signal timeout exec_failed oom ;;
     --on-lost) echo fail retry ;;
     --import) echo crontab at tsp ;;
-    --sort) echo id index name user state wait place result exit done queue prio attempt pid runtime submitted started ended labels directory command ;;
+    --sort) echo id index name user state wait place result exit code done queue prio attempt pid runtime submitted started ended labels directory command ;;
     --state) echo queued starting running paused stopping done ;;
     --result) echo success exit signal timeout exec_failed cancelled lost output_limit expired dependency oom failed ;;
     --name | --old-name) _volt_names ;;
     --since | --until) echo now today yesterday -1h ;;
-    --output) echo table wide json ndjson id index name user state wait place result exit done queue prio attempt pid runtime submitted started ended labels directory command ;;
+    --output) echo table wide json ndjson id index name user state wait place result exit code done queue prio attempt pid runtime submitted started ended labels directory command ;;
     esac
 }
 _volt_queue_changes="set pause resume drain reset create delete"

@@ -66,6 +66,13 @@ static int put_exit(struct wire_buf *to, const json_t *job, uint64_t now)
     return json_is_integer(status) ? add_int(to, json_integer_value(status)) : 0;
 }
 
+static int put_code(struct wire_buf *to, const json_t *job, uint64_t now)
+{
+    const json_t *code = json_object_get(job, "exit_code");
+    (void)now;
+    return json_is_integer(code) ? add_int(to, json_integer_value(code)) : 0;
+}
+
 static int put_name(struct wire_buf *to, const json_t *job, uint64_t now)
 {
     (void)now;
@@ -288,6 +295,12 @@ static int64_t exit_of(const json_t *job, uint64_t now)
     return job_view_int(job, "exit_status");
 }
 
+static int64_t code_of(const json_t *job, uint64_t now)
+{
+    (void)now;
+    return job_view_int(job, "exit_code");
+}
+
 static int64_t user_of(const json_t *job, uint64_t now)
 {
     (void)now;
@@ -391,6 +404,7 @@ static const struct list_column set[] = {
      true,
      true},
     {"exit", {"EXIT", RIGHT}, put_exit, exit_of, "exit_status", NULL, false, false},
+    {"code", {"CODE", RIGHT}, put_code, code_of, "exit_code", NULL, false, false},
     {"done",
      {"DONE", RIGHT, OPTIONAL, .rank = 4},
      put_done,

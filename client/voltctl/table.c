@@ -191,7 +191,8 @@ static int print_line(struct table *t, const char *cells, enum term_style style)
     for (size_t i = 0; i < last && r == 0; i++) {
         if (t->widths[i] > 0) {
             bool cut = t->terminal && t->columns[i]->flexible;
-            r = put_cell(&t->line, cells, t->widths[i], t->columns[i]->align, cut,
+            r = put_cell(&t->line, cells, t->widths[i],
+                         t->n > 1 ? t->columns[i]->align : TABLE_LEFT, cut,
                          i + 1 == last);
             if (r == 0 && i + 1 < last)
                 r = put_blanks(&t->line, GAP);

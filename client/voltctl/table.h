@@ -4,7 +4,7 @@
  * The first rows decide the widths. Each later row is printed when it is added, so a list
  * of any length takes the memory of TABLE_PAGE rows. If a later cell is wider, its column
  * becomes wider from there on. If standard output is no terminal, a wider cell of a
- * flexible column only moves the rest of its line.
+ * flexible column only moves the rest of its line. A table of one column has no blanks.
  *
  * On a terminal a table takes the room that there is: flexible columns are cut, the
  * widest first. If the narrowest form of all columns is still too wide, columns are left

@@ -53,6 +53,18 @@ def test_columns_by_name(some):
     assert pid == str(some.job("3_1")["pid"])
 
 
+def test_one_column_has_no_blanks(private):
+    """What a script reads into a variable is the value."""
+    private.start()
+    for args in (["true"], ["--shell", "kill -9 $$"], ["--timeout=10ms", "sleep", "600"], ["--no-check", "/no/such"]):
+        private.submit("--wait", *args)
+    assert private.ctl("list", "-a", "-o", "code").out == "CODE\n0\n137\n124\n127\n"
+    assert private.ctl("list", "-a", "-o", "exit").out == "EXIT\n0\n-\n-\n-\n"
+    assert rows(private, "-a", "-o", "id", "--sort=-code") == ["2", "4", "3", "1"]
+    held = private.submit("--hold", "--array=1-2", "true").lines[0]
+    assert rows(private, "-o", "code", held) == ["-"]
+
+
 def test_sorted(some):
     def ids(*args):
         return " ".join(rows(some, "-o", "id", *args))
