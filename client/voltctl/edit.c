@@ -113,7 +113,7 @@ static const struct option_elsewhere edit_elsewhere[] = {
     {" -d --chdir -e --env --all-env --no-env --umask --stdin --output -o --error "
      "--open-mode --retry --backoff --retry-on --max-total --success --key --if-exists "
      "--kind --duration --array --shell --stop-signal --kill-mode --on-lost --no-limits "
-     "--singleton ",
+     "--singleton --command --cmd --argv --script ",
      OPTION_LEAVE_OUT ": it cannot be changed once the job is submitted"},
     {NULL, NULL},
 };
@@ -288,9 +288,35 @@ static bool has_no_settings(struct ctl *ctl)
     return true;
 }
 
+/* Returns how many words follow the first "--". */
+static int behind_dashes(const struct ctl *ctl)
+{
+    for (int i = 1; i < ctl->argc; i++)
+        if (strcmp(ctl->argv[i], "--") == 0)
+            return ctl->argc - i - 1;
+    return 0;
+}
+
+/* Checks that something is to be changed, and no command. */
+static int check_changes(const struct ctl *ctl, const struct edit *e, int behind)
+{
+    if (behind > 0 && behind < ctl->argc - optind)
+        return ctl_usage(ctl,
+                         "the command of a job stays what it was; cancel the job, and "
+                         "submit the other command with volt-submit");
+    if (json_object_size(e->changes) > 0)
+        return CTL_EXIT_OK;
+    if (json_object_get(e->filter, "labels") || json_object_get(e->filter, "has_labels"))
+        return ctl_usage(ctl, "--label says which jobs are edited; labels stay what they "
+                              "were");
+    return ctl_usage(ctl, "an option is needed that says what is to be changed: queue, "
+                          "priority, name, times, what it waits for, claims or limits");
+}
+
 /* Reads all options. False: return ctl->code. */
 static bool read_options(struct ctl *ctl, struct edit *e)
 {
+    const int behind = behind_dashes(ctl);
     int key;
     while ((key = ctl_option(ctl)) != OPTION_END) {
         key = key_of(key, ctl->options.arg);
@@ -301,8 +327,8 @@ static bool read_options(struct ctl *ctl, struct edit *e)
         e->asks |= asks(key);
     }
     ctl->code = e->changes && !has_no_settings(ctl) ? ctl->code : check_parts(ctl, e);
-    if (ctl->code == CTL_EXIT_OK && e->changes && json_object_size(e->changes) == 0)
-        ctl->code = ctl_usage(ctl, "an option is needed that says what is to be changed");
+    if (ctl->code == CTL_EXIT_OK && e->changes)
+        ctl->code = check_changes(ctl, e, behind);
     replace_time(e->changes);
     if (ctl->code == CTL_EXIT_OK && e->changes && submit_conditions_check(e->changes) < 0)
         ctl->code = CTL_EXIT_USAGE;

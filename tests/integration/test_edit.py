@@ -137,7 +137,10 @@ def test_command_line(daemon):
         assert (r.code, r.err) == (1, f"voltctl: refused: job {runs} has started: only what waits can be edited\n"), r
         assert [get(v, i)["edited"] for i in ids[:2]] == [["first", "queue", "priority"], ["queue", "priority"]]
         for words, err, code in (
-                ((ids[0],), "an option is needed that says what is to be changed", 2),
+                ((ids[0],), "what is to be changed: queue, priority, name, times, what it waits for, claims or limits", 2),
+                ((ids[0], "--label=a=b"), "--label says which jobs are edited; labels stay what they were", 2),
+                ((ids[0], "--priority=1", "--", "make", "-k"), "the command of a job stays what it was; cancel the job, and", 2),
+                ((ids[0], "--command=make"), "it cannot be changed once the job is submitted", 2),
                 ((ids[0], "-p", "much"), "--priority: much is not a number", 2),
                 ((ids[0], "-p", "1001"), "--priority: must be an integer from -1000 to 1000", 2),
                 ((ids[0], "-q", "nowhere"), f"job {ids[0]}: there is no queue nowhere; there are for you: default, night", 1),
