@@ -186,7 +186,19 @@ bool config_number(const char *text, bool is_size, uint64_t *ret)
     return *text == '\0';
 }
 
-static const char *const switches[] = {"off", "on"};
+bool config_flag(const char *text, uint64_t *ret)
+{
+    static const char *const words[][2] = {
+        {"no", "yes"}, {"off", "on"}, {"false", "true"}, {"0", "1"}};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        for (uint64_t v = 0; v < 2; v++)
+            if (strcmp(text, words[i][v]) == 0) {
+                *ret = v;
+                return true;
+            }
+    return false;
+}
 
 bool config_value(const struct key *k, const char *text, uint64_t *ret)
 {
@@ -218,8 +230,7 @@ bool config_value(const struct key *k, const char *text, uint64_t *ret)
         ok = duration_parse(text, &v) == 0;
         break;
     case KEY_SWITCH:
-        v = strcmp(text, switches[1]) == 0;
-        ok = v || strcmp(text, switches[0]) == 0;
+        ok = config_flag(text, &v);
         break;
     }
     if (!ok || v < k->min || v > k->max)
@@ -254,7 +265,7 @@ static void describe(const struct key *k, uint64_t v, struct config_item *ret)
     if (v == CONFIG_NOT_SAID)
         return;
     if (k->type == KEY_SWITCH)
-        (void)snprintf(ret->text, sizeof(ret->text), "%s", switches[v]);
+        (void)snprintf(ret->text, sizeof(ret->text), "%s", v ? "on" : "off");
     else if (v == CONFIG_INFINITY)
         (void)snprintf(ret->text, sizeof(ret->text), "infinity");
     else if (k->type == KEY_SIZE || k->type == KEY_BYTES)

@@ -56,6 +56,8 @@ __attribute__((format(printf, 3, 4))) int config_fail(struct load *l, int status
 const struct key *config_key(const char *section, const char *name);
 /* Reads NUMBER. A size may end in B, K, M, G or T, which are powers of 1024. */
 bool config_number(const char *text, bool is_size, uint64_t *ret);
+/* Reads yes, on, true or 1; no, off, false or 0. */
+bool config_flag(const char *text, uint64_t *ret);
 /* Reads a value of the key. False: it is none. */
 bool config_value(const struct key *k, const char *text, uint64_t *ret);
 

@@ -85,8 +85,6 @@ static int set_names(struct load *l, char *ret, const char *name, const char *va
 static bool parse_setting(const struct queue_setting_row *row, const char *text,
                           uint64_t *ret)
 {
-    static const char *const yes[] = {"yes", "true", "on", "1"};
-    static const char *const no[] = {"no", "false", "off", "0"};
     bool good = false;
 
     switch (row->type) {
@@ -97,10 +95,7 @@ static bool parse_setting(const struct queue_setting_row *row, const char *text,
         good = duration_parse(text, ret) == 0;
         break;
     case SETTING_FLAG:
-        for (size_t i = 0; i < 4 && !good; i++) {
-            *ret = strcmp(text, yes[i]) == 0;
-            good = *ret || strcmp(text, no[i]) == 0;
-        }
+        good = config_flag(text, ret);
         break;
     }
     return good && *ret >= row->min && *ret <= row->max;

@@ -343,6 +343,26 @@ static void test_mistakes_in_limits(void **state)
            "MemoryMax= does not belong in [Jobs] but in [Limits]", "");
 }
 
+static void test_words_of_a_flag(void **state)
+{
+    static const char *const words[][2] = {
+        {"no", "yes"}, {"off", "on"}, {"false", "true"}, {"0", "1"}};
+    struct config cfg;
+    char text[128];
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++)
+        for (uint64_t v = 0; v < 2; v++) {
+            snprintf(text, sizeof(text), "[Store]\nSync=%s\n[Queue]\nLend=%s\n",
+                     words[i][v], words[i][v]);
+            put(main_path, text);
+            assert_int_equal(config_load(main_path, true, &cfg, &queues, NULL), 0);
+            assert_int_equal(cfg.sync, v);
+            assert_int_equal(queue_named("default")->value[QUEUE_LEND], v);
+        }
+    refuse("[Store]\nSync=Yes\n", "Sync=Yes", "on or off");
+}
+
 static void test_mistakes_in_queues(void **state)
 {
     char text[4096] = "", *end = text;
@@ -475,6 +495,7 @@ int main(void)
         TEST(test_limits_of_jobs),
         TEST(test_mistakes_in_limits),
         TEST(test_queues_by_their_sections),
+        TEST(test_words_of_a_flag),
         TEST(test_mistakes_in_queues),
         TEST(test_files_in_their_order),
         TEST(test_keys_that_need_a_restart),
