@@ -101,13 +101,25 @@ static bool parse_setting(const struct queue_setting_row *row, const char *text,
     return good && *ret >= row->min && *ret <= row->max;
 }
 
+/* Says what a value of a queue's setting is, with its bounds. */
+static void describe_setting(const struct queue_setting_row *row, char *buf, size_t size)
+{
+    const unsigned long long day = 86400000000, max = row->max;
+
+    if (row->type == SETTING_FLAG)
+        (void)snprintf(buf, size, "yes or no");
+    else if (row->type == SETTING_TIME)
+        (void)snprintf(buf, size, "a time up to %llud; 0: none", max / day);
+    else
+        (void)snprintf(buf, size, "a number from %llu to %llu",
+                       (unsigned long long)row->min, max);
+}
+
 /* Returns 0; -EINVAL with the error reported; -ENOENT: a queue has no such key. */
 static int assign_to_queue(struct load *l, struct config_queue *q, const char *name,
                            const char *value)
 {
-    static const char *const forms[] = {[SETTING_NUMBER] = "a number",
-                                        [SETTING_FLAG] = "yes or no",
-                                        [SETTING_TIME] = "a time"};
+    char form[64];
 
     if (strcmp(name, "AllowUsers") == 0)
         return set_names(l, q->users, name, value);
@@ -119,11 +131,10 @@ static int assign_to_queue(struct load *l, struct config_queue *q, const char *n
 
         if (strcmp(row->key, name) != 0)
             continue;
+        describe_setting(row, form, sizeof(form));
         if (*value && !parse_setting(row, value, &v))
-            return config_fail(
-                l, -EINVAL, "%s:%u: %s=%.60s: it must be %s from %llu to %llu", l->path,
-                l->line, name, value, forms[row->type], (unsigned long long)row->min,
-                (unsigned long long)row->max);
+            return config_fail(l, -EINVAL, "%s:%u: %s=%.60s: it must be %s", l->path,
+                               l->line, name, value, form);
         q->value[s] = v;
         return 0;
     }

@@ -381,7 +381,8 @@ static void test_mistakes_in_queues(void **state)
            ":2: Weight=0: it must be a number from 1 to 1000", "");
     refuse("[Queue night]\nWeight=1001\n", ":2: Weight=1001", "a number from 1 to 1000");
     refuse("[Queue]\nLend=perhaps\n", ":2: Lend=perhaps: it must be yes or no", "");
-    refuse("[Queue]\nMaxTimeoutSec=366d\n", "MaxTimeoutSec=366d: it must be a time", "");
+    refuse("[Queue]\nMaxTimeoutSec=366d\n",
+           "MaxTimeoutSec=366d: it must be a time up to 365d; 0: none", "");
     refuse("[Queue]\nSlots=4\nNominal=3\n[Queue night]\nNominal=2\n",
            "Nominal= of all queues is 5, and Slots= of [Queue] 4", "");
     load_queues("[Queue q]\n[Queue aaaaaaaaaabbbbbbbbbbccccccccccdd]\n");
