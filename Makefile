@@ -245,7 +245,8 @@ check-integration: all chaos-build
 else
 check-integration: check-integration-here
 endif
-check-integration-here: all integration
+check-integration-here: all
+	+@$(MAKE) --no-print-directory integration
 integration:
 	@export VOLT_LATE="$(LATE)"; $(PYTEST) tests/integration $(if $(T),,-m "not alone") $(PYTEST_ARGS); status=$$?; \
 	  $(if $(T),,$(PYTEST) tests/integration -m alone -n1 $(PYTEST_ARGS) || status=$$?;) exit $$status

@@ -576,18 +576,21 @@ static bool may_use(const struct queue *q, const struct job_owner *owner)
     return !any || named;
 }
 
-/* Refuses a queue, and names those that this user may use. */
+/* Refuses a queue, and names those that this user may use, as many as fit. */
 static int refuse(struct core *core, const struct job_owner *owner, const char *name,
                   int r, struct volt_error *err)
 {
-    char names[96] = "";
+    char names[128] = "";
+    bool fits = true;
 
-    for (const struct queue *q = queues_first(core); q; q = queues_next(q)) {
+    for (const struct queue *q = queues_first(core); q && fits; q = queues_next(q)) {
         const size_t n = strlen(names);
 
-        if (!queue_is_gone(q) && may_use(q, owner))
-            (void)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
-                           q->as_read.name);
+        if (queue_is_gone(q) || !may_use(q, owner))
+            continue;
+        fits = n + QUEUE_NAME_BYTES + sizeof(", , ...") <= sizeof(names);
+        (void)snprintf(names + n, sizeof(names) - n, "%s%s", n ? ", " : "",
+                       fits ? q->as_read.name : "...");
     }
     return error_set(err, r, "%s queue %.*s; there are for you: %s",
                      r == -EPERM ? "you may not use" : "there is no", QUEUE_NAME_BYTES,

@@ -217,6 +217,7 @@ def test_what_cannot_be_paused(daemon):
     with daemon.connect() as v:
         job, _ = running(v, daemon)
         sleeps, waits = submit(v, kind="sleep", duration_usec=3600000000), submit(v, sh("true"), hold=True)
+        until(lambda: get(v, sleeps)["state"] == "running", "it to run")
         assert "has no process" in refused(v, "Pause", sleeps)
         assert "is not running; `voltctl hold`" in refused(v, "Pause", waits)
         assert "is not paused" in refused(v, "Resume", waits)
