@@ -18,7 +18,7 @@
 static int next_date(const char *text, uint64_t now, uint64_t *ret)
 {
     const uint64_t step = UINT64_C(43200000000);
-    const bool next = strchr(text, ':') && !strchr(text, '-') &&
+    const bool next = when_has_clock(text) && !strchr(text, '-') &&
                       strncasecmp(text, "today", 5) != 0 &&
                       strncasecmp(text, "yesterday", 9) != 0;
     int r = when_parse(text, now, ret);
@@ -32,7 +32,7 @@ static int set_date(json_t *spec, const char *name, const char *option, const ch
     const uint64_t now = job_view_now();
     uint64_t at;
     if (next_date(text, now, &at) < 0) {
-        say("--%s: %s is not a time like 22:00, \"tomorrow 06:00\", \"Mon 10:00\", \"2026-11-20 "
+        say("--%s: %s is not a time like 22:00, 10pm, \"tomorrow 06:00\", \"Mon 10:00\", \"2026-11-20 "
             "10:00\" or +2h",
             option, text);
         return -EINVAL;

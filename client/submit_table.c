@@ -12,7 +12,7 @@ static const struct option_entry job_options[] = {
     {"hold", OPT_HOLD, NULL, "it does not start before `voltctl release ID`"},
     {"in", OPT_IN, "TIME", "it does not start before TIME has passed: 30s, 5m, 1h30m"},
     {"at", OPT_AT, "TIME",
-     "it does not start before this date: \"2026-11-20 10:00\", 22:00 (of today, or of "
+     "it does not start before this date: \"2026-11-20 10:00\", 22:00 or 10pm (of today, or of "
      "tomorrow where that is past), \"tomorrow 06:00\", \"Mon 10:00\", +2h; systemd.time(7)"},
     {"start-by", OPT_START_BY, "TIME",
      "if it has not started by this date (as for --at) it ends as expired; exit code 125"},

@@ -3,7 +3,6 @@
 #include "wire/duration.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,15 +109,33 @@ static int read_fraction(const char **s, int64_t *ret)
     return 0;
 }
 
-/* Parses HH:MM[:SS[.FRACTION]] up to the end. */
+/* Makes an hour of the day of one from 1 to 12 with am or pm at *s, and skips that.
+ * Returns whether it was there; other hours become -1 then. */
+static bool read_half(const char **s, int *hour)
+{
+    const char *half = *s + strspn(*s, " ");
+    const bool pm = is_word(half, "pm");
+    if (!pm && !is_word(half, "am"))
+        return false;
+    *s = half + strlen(half);
+    *hour = *hour < 1 || *hour > 12 ? -1 : *hour % 12 + (pm ? 12 : 0);
+    return true;
+}
+
+/* Parses H:MM[:SS[.FRACTION]], with or without am or pm, Ham, Hpm, noon or midnight, up to
+ * the end. */
 static int read_time(const char *s, struct calendar *c)
 {
-    int hour = read_digits(&s, 1, 2), minute = take(&s, ':') ? read_digits(&s, 2, 2) : -1;
-    int second = take(&s, ':') ? read_digits(&s, 2, 2) : 0;
+    s = is_word(s, "noon") ? "12:00" : is_word(s, "midnight") ? "0:00" : s;
+    int hour = read_digits(&s, 1, 2);
+    const bool has_minute = take(&s, ':');
+    int minute = has_minute ? read_digits(&s, 2, 2) : 0;
+    int second = has_minute && take(&s, ':') ? read_digits(&s, 2, 2) : 0;
     if (take(&s, '.') && read_fraction(&s, &c->usec) < 0)
         return -EINVAL;
+    const bool has_half = read_half(&s, &hour);
     if (*s || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 ||
-        second > 59)
+        second > 59 || (!has_minute && !has_half))
         return -EINVAL;
     c->tm.tm_hour = hour;
     c->tm.tm_min = minute;
@@ -249,6 +266,16 @@ static int parse_epoch(const char *s, int64_t *ret)
         return -ERANGE;
     *ret = seconds * SEC + fraction;
     return 0;
+}
+
+bool when_has_clock(const char *text)
+{
+    static const char *const words[] = {"noon", "midnight", "am", "pm"};
+    const size_t len = strlen(text);
+    bool has = strchr(text, ':');
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && !has; i++)
+        has = len >= strlen(words[i]) && is_word(text + len - strlen(words[i]), words[i]);
+    return has;
 }
 
 int when_parse(const char *text, uint64_t now_usec, uint64_t *ret)

@@ -564,7 +564,10 @@ def test_dates_by_name(shared):
         assert shown.endswith(clock) and (day == "tomorrow" or shown.startswith(day)), (text, shown)
         assert at < (time.time() + 8 * 86400) * 1000000
     assert shared.submit("--at=today 00:00", "true", env=env).err == "volt-submit: --at: today 00:00 is past\n"
-    for text in ("noon", "tomorrow", "Mon 25:00"):
+    for text in ("noon", "midnight", "9pm", "9:30 am"):
+        at = shared.submit("--dry-run", f"--at={text}", "true", env=env).json["at_usec"]
+        assert time.time() - 60 < at / 1000000 < time.time() + 86400, text
+    for text in ("teatime", "tomorrow", "Mon 25:00"):
         r = shared.submit("--dry-run", f"--at={text}", "true", env=env)
         assert r.code == (0 if text == "tomorrow" else 125)
         assert text == "tomorrow" or '"tomorrow 06:00", "Mon 10:00"' in r.err, r

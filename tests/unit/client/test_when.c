@@ -60,7 +60,12 @@ static void test_calendar(void **state)
     assert_int_equal(ok("yesterday  06:00 UTC"), TODAY - 18 * HOUR);
     assert_int_equal(ok("today 9:00"), TODAY + 9 * HOUR);
     assert_true(when_parse("tomorrow06:00", NOW, &(uint64_t){0}) < 0);
-    assert_true(when_parse("tomorrow noon", NOW, &(uint64_t){0}) < 0);
+    assert_int_equal(ok("tomorrow noon"), TODAY + 36 * HOUR);
+    assert_int_equal(ok("Midnight"), TODAY);
+    assert_int_equal(ok("10pm"), TODAY + 22 * HOUR);
+    assert_int_equal(ok("today 12 AM"), TODAY);
+    assert_int_equal(ok("12:30pm"), TODAY + 25 * HOUR / 2);
+    assert_int_equal(ok("2026-11-21 1:30:30 am UTC"), TODAY + 3 * HOUR / 2 + 30 * SEC);
     assert_true(when_parse("tomorrow 2026-11-22", NOW, &(uint64_t){0}) < 0);
     assert_int_equal(ok("2026-11-21"), TODAY);
     assert_int_equal(ok("2026-11-21 10:20"), TODAY + 10 * HOUR + 20 * 60 * SEC);
@@ -107,6 +112,12 @@ static void test_bad(void **state)
                                       "2026-11-21,",
                                       "2026-11-21x",
                                       "25:00",
+                                      "10",
+                                      "10p",
+                                      "0am",
+                                      "13pm",
+                                      "10pm x",
+                                      "noon 10:00",
                                       "10:60",
                                       "10:20:61",
                                       "10",
