@@ -85,7 +85,8 @@ static int find_newest(struct ctl *ctl, const char *name, char *buf, size_t size
 }
 
 /* Finds the job of this user that has the key: the answer to a submission with it names
- * that job. Returns as find_newest(). */
+ * that job. What would keep a new job out counts only where no job has the key. Returns
+ * as find_newest(). */
 static int find_key(struct ctl *ctl, const char *key, char *buf, size_t size)
 {
     struct client_reply reply = CLIENT_REPLY_EMPTY;
@@ -101,7 +102,8 @@ static int find_key(struct ctl *ctl, const char *key, char *buf, size_t size)
         ctl->code = ctl_answer(ctl, NULL, &reply);
     if (client_error_is(&reply, "KeyTaken"))
         (void)snprintf(buf, size, "%s", job_view_string(reply.parameters, "job"));
-    else if (reply.error)
+    else if (reply.error && !client_error_is(&reply, "TooManyJobs") &&
+             !client_error_is(&reply, "Refused"))
         ctl->code = ctl_refused(&reply);
     client_reply_fini(&reply);
     json_decref(spec);

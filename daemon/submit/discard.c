@@ -45,8 +45,10 @@ bool discard_some(struct jobs_submit *s, int error, const char *text)
     for (size_t i = from; i < p->through; i++) {
         if (!p->jobs[i])
             continue;
-        n += job_spec_count(p->jobs[i]->spec);
-        bytes += p->jobs[i]->bytes;
+        if (!s->items[i].not_new) {
+            n += job_spec_count(p->jobs[i]->spec);
+            bytes += p->jobs[i]->bytes;
+        }
         job_discard(p->jobs[i]);
         p->jobs[i] = NULL;
         p->accepted--;

@@ -158,8 +158,20 @@ size_t submission_portion(struct jobs_submit *s, size_t left)
     return n;
 }
 
-/* Lock held. Checks that the item's queue accepts it and its claims can be had. For an
- * item with a key a rejection counts only if the key is new: claim.c. */
+/* Returns the error of a rejected item. For an item with a key a rejection counts only if
+ * the key is new: claim.c. */
+static int reject_if_new(struct jobs_submit_item *item)
+{
+    const int r = item->ret_error;
+
+    if (!item->spec->key)
+        return r;
+    item->not_new = r;
+    item->ret_error = 0;
+    return 0;
+}
+
+/* Lock held. Checks that the item's queue accepts it and its claims can be had. */
 static int admit(struct jobs_submit *s, struct jobs_submit_item *item, struct job *job)
 {
     struct volt_error err;
@@ -171,11 +183,7 @@ static int admit(struct jobs_submit *s, struct jobs_submit_item *item, struct jo
     if (r == 0 || r == -EAGAIN)
         return r;
     submission_reject(item, r, "%.250s", err.text);
-    if (!item->spec->key)
-        return r;
-    item->not_new = r;
-    item->ret_error = 0;
-    return 0;
+    return reject_if_new(item);
 }
 
 int submission_book(struct jobs_submit *s, struct jobs_submit_item *item, struct job *job)
@@ -206,10 +214,11 @@ int submission_book(struct jobs_submit *s, struct jobs_submit_item *item, struct
         submission_over(item, limits->max_array, "elements in an array (MaxArray)");
     else
         r = admit(s, item, job);
-    if (item->ret_error || r < 0)
-        return r < 0 ? r : item->ret_error;
-    users_add(parts_of(core)->users, u, n, bytes);
-    return 0;
+    if (item->ret_error)
+        r = reject_if_new(item);
+    if (r == 0 && !item->not_new)
+        users_add(parts_of(core)->users, u, n, bytes);
+    return r;
 }
 
 void submission_unbook(struct jobs_submit *s, uint64_t n, uint64_t bytes)
@@ -264,5 +273,6 @@ void submission_drop(struct jobs_submit *s, size_t i)
     job_discard(p->jobs[i]);
     p->jobs[i] = NULL;
     p->accepted--;
-    submission_unbook(s, n, bytes);
+    if (!s->items[i].not_new)
+        submission_unbook(s, n, bytes);
 }

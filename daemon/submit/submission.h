@@ -69,7 +69,8 @@ struct submission {
 
 /* Returns how many of the next items a pass may take now, and charges them. */
 size_t submission_portion(struct jobs_submit *s, size_t left);
-/* Lock held. Books the job, the bytes of its spec and its claims on the user.
+/* Lock held. Books the job, the bytes of its spec and its claims on the user. An item
+ * with not_new set is not booked: its key names an earlier job, or it is rejected.
  *   0
  *   -EAGAIN: an antecedent is not known yet: past_edges_look()
  *   another error: the item is rejected with it */

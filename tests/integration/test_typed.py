@@ -703,3 +703,20 @@ def test_elements_of_names_and_keys(private, words, indexes):
     array = private.submit("--hold", "-n", "by_name", "--key=by_key", "--array=1-3", "true").lines[0]
     assert ids_of(private, words) == [f"{array}_{i}" for i in indexes]
     assert private.ctl("list", f"{array}_1,name:by_name").code == 0
+
+
+def test_keys_where_no_job_is_taken(private):
+    """What would keep a new job out is nothing to the job that has the key, and no answer to a key of none."""
+    private.start(config="[Limits]\nMaxJobsPerUser=2\n")
+    words = "--hold", "--key=k", "--no-env", "true"
+    ident = private.submit(*words).lines[0]
+    private.submit("--hold", "true")
+    for why in ("MaxJobsPerUser", "drained"):
+        assert private.submit(*words).lines == [ident] and ids_of(private, "key:k") == [ident]
+        r = private.ctl("cancel", "key:typo")
+        assert (r.code, r.err) == (4, "voltctl: cancel: key:typo: you have no such job\n"), r
+        r = private.submit("--hold", "--key=new", "true")
+        assert r.code == 125 and why in r.err, r
+        if why == "MaxJobsPerUser":
+            assert private.ctl("cancel", "key:k").code == 0 and private.ctl("wait", "key:k").code == 125
+            private.ctl("queue", "drain", "default")
