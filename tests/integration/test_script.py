@@ -299,6 +299,7 @@ def test_commands_of_slurm_in_the_body(shared):
     assert [note.split(";")[0] for note in notes[:-1]] == [
         f"body.sh: line {line}: there is no {name} here" for line, name in (
             (7, "scancel"), (8, "squeue"), (8, "sacct"), (8, "scontrol"), (9, "sinfo"))]
+    assert notes[4].endswith("; `voltctl queues` does this") and "`voltctl status`, hold" in notes[3]
     assert notes[-1].startswith("body.sh: line 11: module is a function of a shell, which the job has only where its env")
     write(shared, "body.sh", "#!/bin/bash\n#SBATCH -J x\nsrun -n 4 ./step\n")
     assert noted(shared.submit("--dry-run", "body.sh")) == [
