@@ -696,6 +696,11 @@ def test_names_and_keys_of_jobs(shared, verb):
         assert (r.code, r.err) == (4, f"voltctl: {verb[0]}: {word}x: you have no such job\n"), r
 
 
+def test_names_and_keys_in_the_help(shared):
+    said = " ".join(shared.ctl("--help").out.split())
+    assert "A name, or name:NAME, is your newest job of that name, key:KEY the one with that key" in said
+
+
 @pytest.mark.parametrize("words, indexes", [
     ("name:by_name_2", [2]), ("key:by_key_[2,3]", [2, 3]), ("key:by_key_1,name:by_name_3", [1, 3])])
 def test_elements_of_names_and_keys(private, words, indexes):
