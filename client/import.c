@@ -223,6 +223,9 @@ static void take_atq_line(struct import *to, char *line)
     if (id == 0 || read_all(command, &script) < 0) {
         say("`%s` failed; job %lu of at is left out", command, id);
         to->failed = true;
+    } else if (memchr(wire_buf_at(&script), '\0', wire_buf_len(&script))) {
+        say("job %lu of at has a NUL byte, and is left out", id);
+        to->failed = true;
     } else {
         json_t *shell = json_stringn(wire_buf_at(&script), wire_buf_len(&script));
         print_spec(to, json_pack("{s:o*}", "shell", shell), "at", when);

@@ -74,6 +74,12 @@ def test_a_line_with_a_nul_byte_is_left_out(shared, tools):
     assert r.code == 125 and "line 2 of `crontab -l` has a NUL byte, and is left out" in r.err, r
 
 
+def test_a_job_of_at_with_a_nul_byte_is_left_out(shared, tools):
+    (pathlib.Path(shared.dir) / "tools" / "at").write_text("#!/bin/sh\nprintf 'echo a\\0b\\n'\n")
+    r = shared.submit("--import=at", env=tools)
+    assert r.code == 125 and not r.lines and "job 12 of at has a NUL byte, and is left out" in r.err, r
+
+
 def test_at(shared, tools):
     r = shared.submit("--import=at", env=tools)
     assert "job 13 of at runs already" in r.err
