@@ -122,8 +122,8 @@ static bool read_half(const char **s, int *hour)
     return true;
 }
 
-/* Parses H:MM[:SS[.FRACTION]], with or without am or pm, Ham, Hpm, noon or midnight, up to
- * the end. */
+/* Parses H:MM[:SS[.FRACTION]], with or without am or pm, Ham, Hpm, noon or midnight, up
+ * to the end. */
 static int read_time(const char *s, struct calendar *c)
 {
     s = is_word(s, "noon") ? "12:00" : is_word(s, "midnight") ? "0:00" : s;

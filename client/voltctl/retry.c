@@ -439,9 +439,9 @@ const struct verb verb_retry = {
     .text =
         "Those that are named; of these those that match, or all that match and have\n"
         "ended. A job that was submitted again before is not once more, whether with\n"
-        "--failed or without: its new job is named, and its id printed. So the command\n"
-        "can be repeated, with ids: a name is that of the newest job that has it. To run\n"
-        "that one again, give its id.\n\n"
+        "--failed or --result of whatever value, or without: its new job is named, and\n"
+        "its id printed. So the command can be repeated, with ids: a name is that of the\n"
+        "newest job that has it. To run that one again, give its id.\n\n"
         "The ids of the new jobs are printed, one a line, in the order of the old ones,\n"
         "but each behind those for which it waits; which is which is said on standard\n"
         "error. A new job has the label retry_of with the id of the old one. It is what\n"
