@@ -348,24 +348,37 @@ void volt_channel_send_fini(struct volt_channel_send *s)
     s->waiter.state = WAITER_DONE;
 }
 
-/* Lock held; w is unlinked. A thread may be gone as soon as it is woken. */
-static void grant_sender(struct volt_waiter *w, enum waiter_grant grant,
-                         struct task_chain *chain)
-{
-    void *sender = w->task;
+/* Senders that were granted, to be woken without the lock. */
+struct granted {
+    struct task_chain tasks;
+    struct volt_waiter *threads; /* linked by next: each stays until it is woken */
+};
 
-    if (!is_thread(sender)) {
-        waiter_grant(w, grant, chain);
+/* Lock held; w is unlinked. */
+static void grant_sender(struct volt_waiter *w, enum waiter_grant grant,
+                         struct granted *to)
+{
+    if (!is_thread(w->task)) {
+        waiter_grant(w, grant, &to->tasks);
         return;
     }
     vat_u32_store(waiter_grant_cell(w), grant, VAT_RLX);
-    thread_wake(sender);
+    w->next = to->threads;
+    to->threads = w;
+}
+
+static void wake_threads(struct volt_waiter *w)
+{
+    for (struct volt_waiter *next; w; w = next) {
+        next = w->next;
+        thread_wake(w->task);
+    }
 }
 
 /* The receiver, after it has freed a slot and seen that senders wait. */
 static void put_in_values(struct volt_channel *ch)
 {
-    struct task_chain chain = {0};
+    struct granted granted = {.threads = NULL};
 
     vlock_lock(&ch->lock);
     while (ch->last) {
@@ -375,11 +388,12 @@ static void put_in_values(struct volt_channel *ch)
         if (!push_past(ch, s->item))
             break;
         waiter_unlink(&ch->first, &ch->last, w);
-        grant_sender(w, GRANT_YES, &chain);
+        grant_sender(w, GRANT_YES, &granted);
     }
     no_sender_left(ch);
     vlock_unlock(&ch->lock);
-    sched_submit_chain(&chain);
+    wake_threads(granted.threads);
+    sched_submit_chain(&granted.tasks);
 }
 
 /* The receiver. The next value is there. */
@@ -498,7 +512,7 @@ int volt_channel_recv_wait(struct volt_channel_recv *r)
 
 void volt_channel_close(struct volt_channel *ch)
 {
-    struct task_chain chain = {0};
+    struct granted granted = {.threads = NULL};
 
     vlock_lock(&ch->lock);
     (void)vat_u64_or(&ch->tail, CLOSED, VAT_REL);
@@ -506,10 +520,11 @@ void volt_channel_close(struct volt_channel *ch)
         struct volt_waiter *w = ch->last;
 
         waiter_unlink(&ch->first, &ch->last, w);
-        grant_sender(w, GRANT_CLOSED, &chain);
+        grant_sender(w, GRANT_CLOSED, &granted);
     }
     no_sender_left(ch);
-    void *thread = take_receiver(ch, &chain);
+    void *thread = take_receiver(ch, &granted.tasks);
     vlock_unlock(&ch->lock);
-    wake_receiver(thread, &chain);
+    wake_threads(granted.threads);
+    wake_receiver(thread, &granted.tasks);
 }
