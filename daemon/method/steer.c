@@ -27,6 +27,7 @@ struct steering {
     struct ids_reader ids;
     enum steer_verb verb;
     size_t looked, tried, steered; /* number of ids */
+    size_t passed_over;            /* of those looked at */
     struct steer_at id;            /* for the next id */
     struct volt_sleep rest;        /* before its next portion */
     struct job_filter filter;
@@ -234,9 +235,21 @@ static int foresee(enum steer_verb verb, const struct job_view *v,
     return 0;
 }
 
-/* Checks that a job named by id accepts the verb. 0, or the call is answered. */
-static int check_id(struct volt_cx *cx, struct call *call, enum steer_verb verb,
-                    const struct job_key *key, struct job_owner *ret_owner)
+/* Returns whether one of several jobs is passed over for this error of steer_step(): it
+ * went on or ended while others were paused or resumed, or the call is made again. */
+static bool is_passed_over(const struct steering *s, int error)
+{
+    const bool resumes = s->verb == STEER_RESUME;
+
+    return s->ids.list.n > 1 &&
+           ((error == -EALREADY && (resumes || s->verb == STEER_PAUSE)) ||
+            (error == -ESRCH && resumes));
+}
+
+/* Checks that a job named by id accepts the verb. A resume passes over those that go on,
+ * but not over all. 0, or the call is answered. */
+static int check_id(struct volt_cx *cx, struct call *call, struct steering *s,
+                    const struct job_key *key)
 {
     struct job_view view;
     int r = look_or_refuse(cx, call, key, &view);
@@ -244,11 +257,14 @@ static int check_id(struct volt_cx *cx, struct call *call, enum steer_verb verb,
     if (r < 0)
         return r;
     bool orphan = view.orphan && view.status.state != JOB_DONE;
-    int why = foresee(verb, &view, call_asker(call));
-    *ret_owner = view.owner;
+    int why = foresee(s->verb, &view, call_asker(call));
+    s->of = view.owner;
     job_view_fini(&view);
+    if (s->verb == STEER_RESUME && is_passed_over(s, why) &&
+        ++s->passed_over < s->ids.list.n)
+        why = 0;
     if (!orphan)
-        return refuse_if(call, verb, key, why, 0);
+        return refuse_if(call, s->verb, key, why, 0);
     (void)refuse_orphan(call, key);
     return -ESRCH;
 }
@@ -381,8 +397,10 @@ static enum volt_poll steer_id_poll(struct volt_cx *cx, struct call *call,
         return VOLT_PENDING;
     if (r == -ENOMEM || store_refusal_text(r)) /* not steered: the count cannot show it */
         s->all.ret = r;
-    *ret = r == -EINVAL ? refuse_edit(call, key, &s->id.err, s->count)
-                        : refuse_if(call, s->verb, key, r, s->count);
+    if (r == -EINVAL)
+        *ret = refuse_edit(call, key, &s->id.err, s->count);
+    else if (!is_passed_over(s, r))
+        *ret = refuse_if(call, s->verb, key, r, s->count);
     s->count += r == 0;
     s->id = next_at(call, s);
     s->steered++;
@@ -417,7 +435,7 @@ static enum volt_poll ids_looked_poll(struct volt_cx *cx, struct call *call,
     for (; *ret == 0 && s->looked < ids->n; s->looked++) {
         if (call_turn_poll(cx, call) == VOLT_PENDING)
             return VOLT_PENDING;
-        *ret = check_id(cx, call, s->verb, &ids->keys[s->looked], &s->of);
+        *ret = check_id(cx, call, s, &ids->keys[s->looked]);
     }
     if (*ret == 0 && s->at == STEERING_LOOKS)
         *ret = look_at_after(cx, call, s);

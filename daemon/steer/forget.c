@@ -100,6 +100,7 @@ static int forget_slice(struct steer_forget *f)
     return r;
 }
 
+/* Returns whether a job of the slice can go in a moment. One that is followed stays. */
 static bool any_at_work(struct core *core, const struct forgetting *p)
 {
     bool any = false;
@@ -108,7 +109,8 @@ static bool any_at_work(struct core *core, const struct forgetting *p)
     for (size_t i = 0; i < p->n && !any; i++) {
         const struct job *job = table_get(parts_of(core)->table, p->ids[i]);
 
-        any = (!job || jobs_done(job)) && is_at_work(core, p->ids[i], job);
+        any = (!job || jobs_done(job)) && is_at_work(core, p->ids[i], job) &&
+              !each_is_followed(core, p->ids[i]);
     }
     core_unlock(core);
     return any;

@@ -227,6 +227,20 @@ def test_what_cannot_be_paused(daemon):
         assert reply["error"] == JOBS + "Refused" and get(v, job)["state"] == "running"
 
 
+def test_of_several_those_that_go_on_are_passed_over(daemon):
+    with daemon.connect() as v:
+        first, _ = running(v, daemon)
+        second, _ = running(v, daemon)
+        ended = submit(v, kind="noop")
+        wait(v, ended)
+        pause(v, second)
+        assert v.call(JOBS + "Resume", {"ids": [first, second, ended]})["parameters"] == {"count": 1}
+        assert get(v, second)["state"] == "running"
+        for ids, why in (([first, second], f"job {second} is not paused"), ([first, ended], f"job {ended} has ended")):
+            reply = v.call(JOBS + "Resume", {"ids": ids})
+            assert reply["error"] == JOBS + "Refused" and reply["parameters"]["reason"] == why
+
+
 def test_a_paused_job_keeps_its_slot(private):
     private.start(config=config(slots=1))
     with private.connect() as v:
